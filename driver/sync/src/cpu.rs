@@ -1,0 +1,166 @@
+//! Context of the running CPU: number, hard and soft interrupt depth, BH off, locks held.
+//!
+//! Kept per engine thread. What a context forbids (sleeping in atomic context, enabling BH with
+//! interrupts off) is noted as a fault of rule `CONTEXT`, never a panic.
+
+use crate::engine::Loc;
+use crate::switch::fault;
+use crate::thread;
+use std::cell::RefCell;
+use std::panic::Location;
+
+/// What the running code may and may not do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// CPU number.
+    pub cpu: u32,
+    /// Depth of hard interrupt handlers.
+    pub hardirq: u32,
+    /// Depth of softirq processing.
+    pub softirq: u32,
+    /// Depth of `local_bh_disable`.
+    pub bh_off: u32,
+    /// Depth of `local_irq_save`.
+    pub irq_off: u32,
+    /// Spinlocks held.
+    pub spin: u32,
+    /// Depth of `rcu_read_lock`.
+    pub rcu: u32,
+}
+
+impl Context {
+    /// Whether sleeping is forbidden here.
+    pub fn atomic(&self) -> bool {
+        self.hardirq + self.softirq + self.bh_off + self.irq_off + self.spin + self.rcu > 0
+    }
+}
+
+/// More threads than any engine runs at once.
+const THREADS_MAX: usize = 64;
+
+thread_local! {
+    static CONTEXTS: RefCell<[Context; THREADS_MAX]> =
+        const { RefCell::new([Context { cpu: 0, hardirq: 0, softirq: 0, bh_off: 0, irq_off: 0,
+                                        spin: 0, rcu: 0 }; THREADS_MAX]) };
+}
+
+fn with<R>(f: impl FnOnce(&mut Context) -> R) -> R {
+    let thread = thread::current() % THREADS_MAX;
+    CONTEXTS.with(|c| f(&mut c.borrow_mut()[thread]))
+}
+
+/// Context of the running code.
+#[inline]
+pub fn context() -> Context {
+    with(|c| *c)
+}
+
+/// The running thread starts on CPU `cpu` with a clean context.
+pub fn begin(cpu: u32) {
+    with(|c| *c = Context { cpu, ..Context::default() });
+}
+
+/// CPU number, as `smp_processor_id`.
+#[inline]
+pub fn smp_processor_id() -> u32 {
+    context().cpu
+}
+
+/// Runs `body` as a hard interrupt handler.
+pub fn in_hardirq<R>(body: impl FnOnce() -> R) -> R {
+    with(|c| c.hardirq += 1);
+    let result = body();
+    with(|c| c.hardirq = c.hardirq.saturating_sub(1));
+    result
+}
+
+/// Runs `body` as a softirq.
+pub fn in_softirq<R>(body: impl FnOnce() -> R) -> R {
+    with(|c| c.softirq += 1);
+    let result = body();
+    with(|c| c.softirq = c.softirq.saturating_sub(1));
+    result
+}
+
+/// `local_bh_disable`.
+pub fn local_bh_disable() {
+    with(|c| c.bh_off += 1);
+}
+
+/// `local_bh_enable`: not allowed in a hard interrupt or with interrupts off.
+#[track_caller]
+pub fn local_bh_enable() {
+    let before = with(|c| {
+        let before = *c;
+        c.bh_off = c.bh_off.saturating_sub(1);
+        before
+    });
+    let at = Location::caller();
+    if before.bh_off == 0 {
+        fault("CONTEXT", "BH is enabled more often than disabled".into(), at);
+    }
+    if before.irq_off > 0 || before.hardirq > 0 {
+        fault("CONTEXT", "BH is enabled with interrupts off".into(), at);
+    }
+}
+
+/// `local_irq_save`.
+pub fn local_irq_disable() {
+    with(|c| c.irq_off += 1);
+}
+
+/// `local_irq_restore`.
+#[track_caller]
+pub fn local_irq_enable() {
+    let before = with(|c| {
+        let before = c.irq_off;
+        c.irq_off = before.saturating_sub(1);
+        before
+    });
+    if before == 0 {
+        let at = Location::caller();
+        fault("CONTEXT", "interrupts are enabled more often than disabled".into(), at);
+    }
+}
+
+/// The code from here may sleep: a fault when the context forbids it.
+#[track_caller]
+pub fn might_sleep(what: &'static str) {
+    might_sleep_at(what, Location::caller());
+}
+
+pub(crate) fn might_sleep_at(what: &'static str, at: Loc) {
+    let c = context();
+    if c.atomic() {
+        fault("CONTEXT", format!("{what} may sleep, but {}", describe(&c)), at);
+    }
+}
+
+fn describe(c: &Context) -> String {
+    let mut held = Vec::new();
+    for (depth, name) in [
+        (c.hardirq, "in a hard interrupt"),
+        (c.softirq, "in a softirq"),
+        (c.bh_off, "BH is off"),
+        (c.irq_off, "interrupts are off"),
+        (c.spin, "a spinlock is held"),
+        (c.rcu, "inside rcu_read_lock"),
+    ] {
+        if depth > 0 {
+            held.push(name);
+        }
+    }
+    held.join(" and ")
+}
+
+pub(crate) fn spin_depth(by: i32) {
+    with(|c| c.spin = c.spin.saturating_add_signed(by));
+}
+
+pub(crate) fn rcu_depth(by: i32) -> u32 {
+    with(|c| {
+        let before = c.rcu;
+        c.rcu = before.saturating_add_signed(by);
+        before
+    })
+}
