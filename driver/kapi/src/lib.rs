@@ -1,1 +1,118 @@
-//! TODO
+//! What a driver needs from below: registers, DMA memory, interrupts, time.
+//!
+//! A driver talks to hardware only through these traits. The bench, the explorer's agents and a
+//! recorder implement them; somebody else's Rust driver plugs in here too. All methods take `&self`
+//! and all traits are `Send + Sync`, since a driver's contexts run beside each other.
+
+use pollproof_sync::Ordering;
+use std::sync::Arc;
+
+/// Bus address of DMA memory.
+pub type DmaAddr = u64;
+
+/// Memory could not be had; the driver must cope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("out of DMA memory")]
+pub struct NoMemory;
+
+/// Layout of a coherent area, as far as memory order is concerned.
+///
+/// In each `stride_bytes` the 32-bit words whose bit is set in `marked` are accessed by both sides
+/// without further protection (ownership bits, doorbell records); all others are plain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Name in reports: `cq`, `eq`, `rq`, `record`.
+    pub name: &'static str,
+    /// Rule that a race on a plain word breaks.
+    pub rule: &'static str,
+    /// Size of an entry; a multiple of 4, at most 128.
+    pub stride_bytes: u32,
+    /// Words of an entry that are marked.
+    pub marked: u32,
+}
+
+/// Device registers. Writes are posted: they reach the device in order, later.
+pub trait Mmio: Send + Sync {
+    /// Writes a 32-bit register.
+    fn write32(&self, bar: u8, offset: u64, value: u32);
+    /// Writes a 64-bit register in one transaction.
+    fn write64(&self, bar: u8, offset: u64, value: u64);
+    /// Reads a 32-bit register; flushes earlier posted writes.
+    fn read32(&self, bar: u8, offset: u64) -> u32;
+}
+
+/// DMA memory. Values are as the bytes lie in memory, read as little endian.
+pub trait Dma: Send + Sync {
+    /// Coherent zeroed memory, aligned to 4 KiB.
+    fn alloc_coherent(&self, len: usize, layout: Layout) -> Result<DmaAddr, NoMemory>;
+    /// Gives coherent memory back.
+    fn free_coherent(&self, addr: DmaAddr);
+    /// Marked load of a word of coherent memory (`READ_ONCE` and stronger).
+    fn load32(&self, addr: DmaAddr, order: Ordering) -> u32;
+    /// Marked store of a word of coherent memory (`WRITE_ONCE` and stronger).
+    fn store32(&self, addr: DmaAddr, value: u32, order: Ordering);
+    /// Plain load of a word of coherent memory.
+    fn read32(&self, addr: DmaAddr) -> u32;
+    /// Plain store of a word of coherent memory.
+    fn write32(&self, addr: DmaAddr, value: u32);
+
+    /// A packet buffer, owned by the driver.
+    fn alloc_buf(&self) -> Result<DmaAddr, NoMemory>;
+    /// Frees a packet buffer that the driver or the stack owns.
+    fn free_buf(&self, buf: DmaAddr);
+    /// `dma_map_page`: the device may write the buffer from here on.
+    fn map_buf(&self, buf: DmaAddr);
+    /// `dma_unmap_page`: the buffer is the driver's again.
+    fn unmap_buf(&self, buf: DmaAddr);
+    /// The buffer becomes packet data of the stack.
+    fn hand_up(&self, buf: DmaAddr);
+    /// Reads packet data, as the driver or the stack.
+    fn read_buf(&self, buf: DmaAddr, offset: usize, into: &mut [u8]);
+    /// Size of a packet buffer in bytes.
+    fn buf_len(&self) -> usize;
+}
+
+/// Interrupts by MSI-X vector.
+pub trait Irq: Send + Sync {
+    /// Installs the handler of a vector.
+    fn request(&self, vector: u32, handler: Arc<dyn Fn() + Send + Sync>);
+    /// Removes the handler; waits for a running one.
+    fn free(&self, vector: u32);
+    /// Masks the vector in the MSI-X table; a message meanwhile becomes pending.
+    fn mask(&self, vector: u32);
+    /// Unmasks it; a pending message is sent.
+    fn unmask(&self, vector: u32);
+    /// CPU that the vector is bound to now.
+    fn affinity(&self, vector: u32) -> u32;
+    /// `synchronize_irq`: returns when no handler of the vector runs. May sleep.
+    fn synchronize(&self, vector: u32);
+}
+
+/// One monotonic clock.
+pub trait Clock: Send + Sync {
+    /// Nanoseconds since the start of the run.
+    fn now_ns(&self) -> u64;
+}
+
+/// One-shot timers, numbered by their owner.
+pub trait Timer: Send + Sync {
+    /// (Re)starts a timer.
+    fn start(&self, timer: u32, delay_ns: u64);
+    /// Stops a timer; true when it was pending. When it returns no callback runs.
+    fn cancel(&self, timer: u32) -> bool;
+}
+
+/// Everything below a driver.
+#[derive(Clone)]
+pub struct Below {
+    /// Registers.
+    pub mmio: Arc<dyn Mmio>,
+    /// DMA memory.
+    pub dma: Arc<dyn Dma>,
+    /// Interrupts.
+    pub irq: Arc<dyn Irq>,
+    /// Clock.
+    pub clock: Arc<dyn Clock>,
+    /// Timers.
+    pub timer: Arc<dyn Timer>,
+}

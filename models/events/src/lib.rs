@@ -1,1 +1,11 @@
-//! TODO
+//! What can be seen at the seams of a run: one event type, one stream.
+//!
+//! Rules read this stream and nothing else, so that they run on a Rust model, on RTL and on a
+//! recorded Linux alike. That is why the vocabulary belongs to neither models nor drivers: it is a
+//! floor that both stand on. It holds data and the recorder, no behaviour.
+
+mod event;
+mod recorder;
+
+pub use event::{CqId, Event, List, NapiId, Owner, RestCq, RingId, SkbEnd, What};
+pub use recorder::{emit, is_recording, record, set_time_ps, with_visitor, Record, Visitor};
