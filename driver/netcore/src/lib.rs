@@ -1,1 +1,123 @@
-//! TODO
+//! The core of receiving in the shape of Linux: NAPI, softirq, napi_hash, skb and sockets.
+//!
+//! Names and behaviour follow `net/core/dev.c` of Linux 6.12, with the differences of the kernels
+//! that the public threads were written against as options ([`Era`]). Left out: GRO (packets pass
+//! through), RPS, XDP, `PREFER_BUSY_POLL`, `sk_busy_loop`; see docs/FIDELITY.md.
+
+mod busy_poll;
+mod hash;
+mod napi;
+mod netpoll;
+mod skb;
+mod socket;
+mod softirq;
+mod threaded;
+
+pub use busy_poll::{LL_FLUSH_BUSY, LL_FLUSH_FAILED};
+pub use hash::NapiHash;
+pub use napi::{Napi, NapiPoll, NapiState, POLL_WEIGHT};
+pub use skb::SkBuff;
+pub use socket::{Arrival, Keep, Ledger};
+
+use pollproof_kapi::Below;
+use pollproof_sync::{Rcu, RcuForm};
+use softirq::Softnet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Which kernel's rules apply where they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// November 2014, before `repoll` lists and `NAPI_STATE_MISSED`: a polled context stays on its
+    /// list, `napi_complete_done` gives no answer, a refused schedule is forgotten.
+    V3_18,
+    /// 6.12.
+    V6_12,
+}
+
+/// Settings of the network core.
+#[derive(Clone, Debug)]
+pub struct NetOptions {
+    /// Kernel whose rules apply.
+    pub era: Era,
+    /// CPUs.
+    pub cpus: u32,
+    /// Form of RCU.
+    pub rcu: RcuForm,
+    /// Buckets of `napi_hash`; 256 in Linux.
+    pub hash_buckets: usize,
+    /// First `napi_id` that may be issued; `NR_CPUS + 1` since 4.12, 1 before.
+    pub min_napi_id: u32,
+    /// Last id that was issued; near `u32::MAX` to try the wrap.
+    pub last_napi_id: u32,
+    /// `net.core.netdev_budget`, packets.
+    pub netdev_budget: i32,
+    /// `net.core.netdev_budget_usecs`.
+    pub netdev_budget_usecs: u64,
+    /// `gro_flush_timeout`, nanoseconds.
+    pub gro_flush_timeout_ns: u64,
+    /// `napi_defer_hard_irqs`.
+    pub napi_defer_hard_irqs: u32,
+    /// What the socket ledger keeps.
+    pub keep: Keep,
+}
+
+impl Default for NetOptions {
+    fn default() -> Self {
+        Self {
+            era: Era::V6_12,
+            cpus: 1,
+            rcu: RcuForm::Locks,
+            hash_buckets: 256,
+            min_napi_id: 1,
+            last_napi_id: 0,
+            netdev_budget: 300,
+            netdev_budget_usecs: 2_000,
+            gro_flush_timeout_ns: 0,
+            napi_defer_hard_irqs: 0,
+            keep: Keep::Counts,
+        }
+    }
+}
+
+/// One network namespace with its CPUs: what `net/core` keeps in globals.
+pub struct Net {
+    /// Settings.
+    pub options: NetOptions,
+    /// RCU domain of the network core.
+    pub rcu: Rcu,
+    /// `napi_hash`.
+    pub hash: NapiHash,
+    /// What arrived at the sockets.
+    pub ledger: Ledger,
+    pub(crate) below: Below,
+    softnet: Vec<Softnet>,
+    /// Memory of all NAPI contexts, by slot. A stale slot stays readable: the lifetime token, not a
+    /// crash, tells of a use after free.
+    napis: Mutex<Vec<Arc<Napi>>>,
+}
+
+impl Net {
+    /// A network core on top of `below`.
+    pub fn new(options: NetOptions, below: Below) -> Arc<Self> {
+        Arc::new(Self {
+            rcu: Rcu::new(options.cpus, options.rcu),
+            hash: NapiHash::new(&options),
+            ledger: Ledger::new(options.keep),
+            softnet: (0..options.cpus).map(|_| Softnet::default()).collect(),
+            napis: Mutex::new(Vec::new()),
+            below,
+            options,
+        })
+    }
+
+    /// The context in a slot, dead or alive.
+    pub fn napi(&self, slot: u32) -> Option<Arc<Napi>> {
+        lock(&self.napis).get(slot as usize).cloned()
+    }
+}
+
+/// Takes a lock of std that serves as plain memory here: no engine sees it, so it must never be
+/// held across an operation that an engine schedules.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

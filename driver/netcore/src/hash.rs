@@ -1,0 +1,136 @@
+//! `napi_hash`: from an id to the live context, under RCU. `net/core/dev.c`, as of 3.11 (the thread
+//! that added it) with the id range of 6.12 as an option.
+//!
+//! Writers hold `napi_hash_lock`; readers hold `rcu_read_lock` and take no reference. Ids come from
+//! a counter; reserved ids and ids that are taken are skipped.
+
+use crate::napi::{Napi, NapiState};
+use crate::{Net, NetOptions};
+use pollproof_events::{emit, Event};
+use pollproof_sync::Ordering::{Acquire, Relaxed, Release};
+use pollproof_sync::{bug, AtomicU32, PlainU32, SpinLock, What};
+use std::sync::Arc;
+
+/// The table.
+pub struct NapiHash {
+    lock: SpinLock<()>,
+    /// `napi_gen_id`: last id issued; guarded by the lock.
+    last_id: PlainU32,
+    min_id: u32,
+    /// Slot plus one of the first context of each bucket.
+    heads: Vec<AtomicU32>,
+}
+
+impl NapiHash {
+    pub(crate) fn new(options: &NetOptions) -> Self {
+        let gen_id = What { rule: "NAPI-ID", name: "napi_gen_id" };
+        Self {
+            lock: SpinLock::new(()),
+            last_id: PlainU32::new(options.last_napi_id, gen_id),
+            min_id: options.min_napi_id.max(1),
+            heads: (0..options.hash_buckets.max(1)).map(|_| AtomicU32::new(0)).collect(),
+        }
+    }
+
+    fn head(&self, id: u32) -> &AtomicU32 {
+        &self.heads[id as usize % self.heads.len()]
+    }
+}
+
+impl Net {
+    /// `napi_by_id`: the caller holds `rcu_read_lock` and uses the context only inside it.
+    pub fn napi_by_id(&self, id: u32) -> Option<Arc<Napi>> {
+        let found = self.find(id);
+        let found_id = found.as_ref().map(|n| n.id.get());
+        emit(Event::NapiLookup { id, found: found_id });
+        found
+    }
+
+    fn find(&self, id: u32) -> Option<Arc<Napi>> {
+        // rcu_dereference: an acquire load here, since no engine follows address dependencies.
+        let mut link = self.hash.head(id).load(Acquire);
+        // A chain is as long as there are contexts; a corrupt one may loop.
+        for _ in 0..=crate::lock(&self.napis).len() {
+            let napi = self.napi(link.checked_sub(1)?)?;
+            napi.lifetime.used();
+            if napi.id.get() == id {
+                return Some(napi);
+            }
+            link = napi.hash_next.load(Acquire);
+        }
+        None
+    }
+
+    /// `napi_hash_add`: issues an id and publishes the context.
+    pub fn napi_hash_add(&self, napi: &Arc<Napi>) {
+        let hashed = NapiState::HASHED.bits();
+        if napi.state.fetch_or(hashed, Relaxed) & hashed != 0 {
+            return;
+        }
+        let _guard = (!bug("A-3")).then(|| self.hash.lock.lock());
+        let id = self.issue_id();
+        napi.id.set(id);
+        let head = self.hash.head(id);
+        napi.hash_next.store(head.load(Relaxed), Relaxed);
+        head.store(napi.slot + 1, Release);
+        emit(Event::NapiHashed { napi: napi.slot, id });
+    }
+
+    /// The next id that is neither reserved nor taken; the lock is held.
+    fn issue_id(&self) -> u32 {
+        let mut id = self.hash.last_id.get();
+        loop {
+            id = id.wrapping_add(1);
+            if bug("A-2") {
+                break;
+            }
+            if id >= self.hash.min_id && self.find(id).is_none() {
+                break;
+            }
+        }
+        self.hash.last_id.set(id);
+        id
+    }
+
+    /// `napi_hash_del`: unpublishes the context. True when a grace period is owed before its memory
+    /// may be freed: a reader may have found it just before.
+    pub fn napi_hash_del(&self, napi: &Arc<Napi>) -> bool {
+        let _guard = self.hash.lock.lock();
+        let hashed = NapiState::HASHED.bits();
+        if napi.state.fetch_and(!hashed, Relaxed) & hashed == 0 {
+            return false;
+        }
+        let id = napi.id.get();
+        self.unlink(napi, id);
+        emit(Event::NapiUnhashed { napi: napi.slot, id });
+        true
+    }
+
+    /// `hlist_del_rcu`: the node keeps its own link, a reader may stand on it.
+    fn unlink(&self, napi: &Napi, id: u32) {
+        let after = napi.hash_next.load(Relaxed);
+        let head = self.hash.head(id);
+        let mut link = head.load(Relaxed);
+        if link == napi.slot + 1 {
+            head.store(after, Release);
+            return;
+        }
+        for _ in 0..=crate::lock(&self.napis).len() {
+            let Some(previous) = link.checked_sub(1).and_then(|slot| self.napi(slot)) else {
+                return;
+            };
+            link = previous.hash_next.load(Relaxed);
+            if link == napi.slot + 1 {
+                previous.hash_next.store(after, Release);
+                return;
+            }
+        }
+    }
+
+    /// `netif_napi_del`: unpublishes and waits for a grace period when one is owed. Sleeps.
+    pub fn netif_napi_del(&self, napi: &Arc<Napi>) {
+        if self.napi_hash_del(napi) && !bug("A-4") {
+            self.rcu.synchronize();
+        }
+    }
+}

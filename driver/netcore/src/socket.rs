@@ -1,0 +1,102 @@
+//! The guest: a ledger of what arrived at the sockets, in which order and when.
+//!
+//! A socket stands for a flow. The ledger is not a TCP: it reads the bytes, keeps what it was told
+//! to keep, and gives the buffer back.
+
+use crate::{lock, Net, SkBuff};
+use pollproof_events::{emit, Event, SkbEnd};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Mutex;
+
+/// What the ledger keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Packets and bytes.
+    Counts,
+    /// Every arrival with its bytes.
+    Bytes,
+}
+
+/// One packet at a socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Socket: the flow hash that the device gave.
+    pub socket: u32,
+    /// Identity of the packet.
+    pub number: u64,
+    /// When, nanoseconds.
+    pub time_ns: u64,
+    /// `napi_id` that the socket was marked with.
+    pub napi_id: u32,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What arrived.
+pub struct Ledger {
+    keep: Keep,
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    arrivals: Mutex<Vec<Arrival>>,
+}
+
+impl Ledger {
+    pub(crate) fn new(keep: Keep) -> Self {
+        Self {
+            keep,
+            packets: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            arrivals: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Packets that arrived.
+    pub fn packets(&self) -> u64 {
+        self.packets.load(Relaxed)
+    }
+
+    /// Bytes that arrived.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Takes the arrivals kept so far.
+    pub fn take_arrivals(&self) -> Vec<Arrival> {
+        std::mem::take(&mut *lock(&self.arrivals))
+    }
+}
+
+impl Net {
+    /// `napi_gro_receive`: passes through to the socket, see the crate's documentation.
+    pub fn napi_gro_receive(&self, skb: SkBuff) {
+        self.netif_receive_skb(skb);
+    }
+
+    /// `netif_receive_skb`, protocol and socket lookup in one: queues the packet to its socket.
+    fn netif_receive_skb(&self, skb: SkBuff) {
+        let dma = &self.below.dma;
+        self.ledger.packets.fetch_add(1, Relaxed);
+        self.ledger.bytes.fetch_add(skb.len as u64, Relaxed);
+        if self.ledger.keep == Keep::Bytes {
+            let mut bytes = vec![0; skb.len.min(dma.buf_len())];
+            dma.read_buf(skb.buf, 0, &mut bytes);
+            lock(&self.ledger.arrivals).push(Arrival {
+                socket: skb.hash,
+                number: skb.number,
+                time_ns: self.below.clock.now_ns(),
+                napi_id: skb.napi_id,
+                bytes,
+            });
+        }
+        dma.free_buf(skb.buf);
+        let end = SkbEnd::Socket(skb.hash);
+        emit(Event::SkbEnd { skb: skb.number, flow: skb.hash, end });
+    }
+
+    /// `kfree_skb` with a reason: the packet ends here and is counted.
+    pub fn kfree_skb(&self, skb: SkBuff, why: &'static str) {
+        self.below.dma.free_buf(skb.buf);
+        let end = SkbEnd::Dropped(why);
+        emit(Event::SkbEnd { skb: skb.number, flow: skb.hash, end });
+    }
+}

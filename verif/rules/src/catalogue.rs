@@ -1,0 +1,203 @@
+//! What each rule says of itself: the source of docs/RULES.md and of `pollproof explain`.
+
+use crate::RuleInfo;
+
+const RACE: &str = "enforced by the engine's race detector; a run without an engine can not see it";
+
+/// All rules, those below the events included, by id.
+pub const CATALOGUE: &[RuleInfo] = &[
+    RuleInfo {
+        id: "ARM-DISCIPLINE",
+        sentence: "An interrupt or CQ is armed only after a completion that allowed it, once for \
+                   each.",
+        source: "Linux Documentation/networking/napi.rst: unmask only if napi_complete_done() \
+                 returned true",
+        blind_spots: "The arm that opens a queue is taken as given. Arms by another thread than \
+                      the one that completed are reported even if it was told to.",
+        must_reach: &["armed"],
+    },
+    RuleInfo {
+        id: "BUFFER-OWNERSHIP",
+        sentence:
+            "A buffer has one owner (device, driver, stack, free) and only its owner touches \
+                   it.",
+        source: "Linux Documentation/core-api/dma-api.rst, streaming mappings",
+        blind_spots: "Whole buffers, not bytes: two users of one buffer's halves are not told \
+                      apart.",
+        must_reach: &["given-to-device"],
+    },
+    RuleInfo {
+        id: "CONTEXT",
+        sentence:
+            "Code sleeps, enables BH and enables interrupts only where its context allows it.",
+        source: "Linux Documentation/kernel-hacking/locking.rst; might_sleep(), lockdep",
+        blind_spots: "Checked where code calls might_sleep, a sleeping lock, synchronize_rcu or \
+                      napi_disable. Lock order is not checked yet.",
+        must_reach: &[],
+    },
+    RuleInfo {
+        id: "DEADLOCK",
+        sentence: "No thread waits for something that nobody will do.",
+        source: "Common sense; the engine's end of an execution",
+        blind_spots: "Threads that wait for work are ended before the rest is judged.",
+        must_reach: &[],
+    },
+    RuleInfo {
+        id: "DEVICE-RULES",
+        sentence: "The driver uses registers, doorbells and descriptors as the device allows.",
+        source: "ConnectX PRM; each report names what was wrong",
+        blind_spots: "What a model does not model it reports here too, so that nothing is guessed \
+                      in silence.",
+        must_reach: &[],
+    },
+    RuleInfo {
+        id: "DISABLE-MEANS-DISABLED",
+        sentence:
+            "After napi_disable or a queue's stop has returned nobody polls it, consumes from \
+                   it or posts to it.",
+        source: "Linux net/core/dev.c, napi_disable(); 27d9ce4fd0e2",
+        blind_spots: "Between threads it sees the order of events of one execution; the race \
+                      detector covers the rest.",
+        must_reach: &["disabled"],
+    },
+    RuleInfo {
+        id: "FLOW-ORDER",
+        sentence: "Packets of one flow are delivered in the order in which they came in.",
+        source: "RFC 4737; Linux Documentation/networking/scaling.rst",
+        blind_spots: "Flows are told apart by a hash of addresses: a collision may hide nothing \
+                      but can raise no alarm either, since order then holds for both.",
+        must_reach: &["second-of-a-flow"],
+    },
+    RuleInfo {
+        id: "HONEST-WORK",
+        sentence: "A poll that completes reports what it consumed, or one less.",
+        source: "Linux mlx4 en_rx.c (6.12), comment on the early exit; net_rx_action's budget",
+        blind_spots: "Receive completions only.",
+        must_reach: &["completed"],
+    },
+    RuleInfo {
+        id: "LIFETIME",
+        sentence: "Nothing uses an object whose free has begun.",
+        source: "Linux Documentation/RCU/checklist.rst",
+        blind_spots: "Objects with a lifetime token: NAPI contexts and CQs. Across threads: as \
+                      SINGLE-CONSUMER, by the race detector.",
+        must_reach: &[],
+    },
+    RuleInfo {
+        id: "NAPI-BUDGET",
+        sentence:
+            "A poll returns 0 to budget; exactly the budget if and only if it still owns its \
+                   context; with budget 0 it neither receives, completes nor arms.",
+        source: "Linux Documentation/networking/napi.rst, Driver API",
+        blind_spots: "Looks at one thread from entry to exit; a poll that never returns is a \
+                      DEADLOCK.",
+        must_reach: &["completed", "full-budget"],
+    },
+    RuleInfo {
+        id: "NAPI-ID",
+        sentence: "Ids of live contexts are distinct and not 0; a lookup gives the context asked \
+                   for or nothing.",
+        source: "Linux net/core/dev.c, napi_hash_add(); the ll_poll series of 2013",
+        blind_spots: "Ids held by sockets after a context is gone are legal and not followed.",
+        must_reach: &["hashed"],
+    },
+    RuleInfo {
+        id: "NAPI-LIFECYCLE",
+        sentence: "A context is added, enabled, disabled and freed in that order; enable and \
+                   disable alternate.",
+        source: "Linux include/linux/netdevice.h, napi_enable(); net: tun: avoid disabling NAPI \
+                 twice (2022)",
+        blind_spots: "None known.",
+        must_reach: &["enabled"],
+    },
+    RuleInfo {
+        id: "NO-LOST-WORK",
+        sentence: "When nothing runs any more, no completion waits, no ring is empty and no queue \
+                   is unarmed, or somebody is coming.",
+        source: "Linux 39e6c8208d7b (net: solve a NAPI race); the arm rules of the CQ",
+        blind_spots: "Judged when all threads are done; a wake-up that comes very late is still a \
+                      wake-up.",
+        must_reach: &["rest"],
+    },
+    RuleInfo {
+        id: "NO-PANIC",
+        sentence: "Neither driver nor model panics.",
+        source: "Our own",
+        blind_spots: "None known.",
+        must_reach: &[],
+    },
+    RuleInfo {
+        id: "PACKET-CONSERVATION",
+        sentence: "Frames in = delivered + dropped and counted + still held; each frame in one \
+                   place, delivered at most once.",
+        source: "Our own; counters of ethtool -S",
+        blind_spots: "Identity is the place in the CQ, not the bytes; bytes are compared in \
+                      capture runs.",
+        must_reach: &["delivered"],
+    },
+    RuleInfo {
+        id: "POST-BEFORE-DOORBELL",
+        sentence: "What a doorbell or record announces is in memory before it; at rest nothing \
+                   posted is unannounced.",
+        source: "Linux Documentation/memory-barriers.txt, dma_wmb()",
+        blind_spots: RACE,
+        must_reach: &["rung"],
+    },
+    RuleInfo {
+        id: "PUBLISH-AFTER-INIT",
+        sentence: "An object is reachable only after every field that its readers use was written.",
+        source: "Linux Documentation/RCU/rcu_dereference.rst, rcu_assign_pointer()",
+        blind_spots: RACE,
+        must_reach: &[],
+    },
+    RuleInfo {
+        id: "RING-ARITHMETIC",
+        sentence: "0 <= producer - consumer <= size on every ring; no CQ or EQ overruns; what is \
+                   published was consumed.",
+        source: "ConnectX PRM, CQ overrun; Linux mlx4 en_rx.c",
+        blind_spots: "None known.",
+        must_reach: &["refilled"],
+    },
+    RuleInfo {
+        id: "SCHED-ONE-LIST",
+        sentence: "A context is on at most one poll list, and only while somebody owns it.",
+        source: "Linux net/core/dev.c, NAPI_STATE_SCHED; list corruption reports",
+        blind_spots: "Order between CPUs as in SINGLE-CONSUMER.",
+        must_reach: &["listed"],
+    },
+    RuleInfo {
+        id: "SINGLE-CONSUMER",
+        sentence: "At most one context polls a queue or moves its consumer index, and none after \
+                   giving it up.",
+        source: "Linux Documentation/networking/napi.rst; driver API",
+        blind_spots:
+            "Events show overlap only in the order in which an execution happened to run; \
+                      the race detector, which looks at happens-before, shows it in any order.",
+        must_reach: &["polled"],
+    },
+    RuleInfo {
+        id: "VALID-BEFORE-USE",
+        sentence: "A completion is used only after its ownership was seen for this lap, in order, \
+                   each once.",
+        source: "Linux Documentation/memory-barriers.txt, dma_rmb(); DPDK 85e46c532bc",
+        blind_spots: "Reads that are too early are races: only an engine sees them.",
+        must_reach: &["consumed"],
+    },
+];
+
+/// The rule with an id.
+pub fn info(id: &str) -> Option<&'static RuleInfo> {
+    CATALOGUE.iter().find(|rule| rule.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn catalogue_is_sorted_and_each_rule_has_its_sentence() {
+        assert!(CATALOGUE.windows(2).all(|w| w[0].id < w[1].id));
+        assert!(CATALOGUE.iter().all(|r| r.sentence.ends_with('.') && !r.source.is_empty()));
+        assert!(info("NAPI-BUDGET").is_some() && info("napi-budget").is_none());
+    }
+}

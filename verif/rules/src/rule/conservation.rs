@@ -1,0 +1,85 @@
+//! `PACKET-CONSERVATION`: every frame that came in is delivered, dropped and counted, or still held,
+//! and each of these once.
+//!
+//! The packet of a completion has the identity `cq << 32 | index`, so that a frame can be followed
+//! from the wire to the socket without looking at its bytes.
+
+use super::Rule;
+use crate::judge::Verdicts;
+use pollproof_events::{CqId, Event, Record};
+use std::collections::{BTreeMap, BTreeSet};
+
+const ID: &str = "PACKET-CONSERVATION";
+
+/// State: frames by the place where they were last seen.
+#[derive(Default)]
+pub(crate) struct Conservation {
+    /// In the device: accepted from the wire, not completed.
+    device: BTreeSet<u64>,
+    /// Completed, not consumed: identity of the packet to be.
+    queued: BTreeSet<u64>,
+    /// In the driver: consumed, not delivered.
+    driver: BTreeSet<u64>,
+}
+
+fn identity(cq: CqId, index: u32) -> u64 {
+    u64::from(cq) << 32 | u64::from(index)
+}
+
+impl Rule for Conservation {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+        match record.event {
+            Event::WireRx { number, .. } => {
+                self.device.insert(number);
+            }
+            Event::WireDrop { number, .. } => {
+                if !self.device.remove(&number) {
+                    let message = format!("frame {number} is dropped, but was not in the device");
+                    verdicts.broken(ID, record, message);
+                }
+            }
+            Event::CqeWrite { cq, index, number } => {
+                self.device.remove(&number);
+                self.queued.insert(identity(cq, index));
+            }
+            Event::CqeConsume { cq, index, .. } => {
+                let skb = identity(cq, index);
+                if !self.queued.remove(&skb) {
+                    let message = format!(
+                        "completion {index} of CQ {cq:#x} is consumed twice or \
+                                           was never written"
+                    );
+                    verdicts.broken(ID, record, message);
+                }
+                self.driver.insert(skb);
+            }
+            Event::SkbEnd { skb, .. } => {
+                verdicts.reach(ID, "delivered");
+                if !self.driver.remove(&skb) {
+                    let (cq, index) = (skb >> 32, skb as u32);
+                    let message =
+                        format!("packet {index} of CQ {cq:#x} ends twice or was never received");
+                    verdicts.broken(ID, record, message);
+                }
+            }
+            Event::RestHeld { device, queued } => self.at_rest(device, queued, record, verdicts),
+            _ => {}
+        }
+    }
+}
+
+impl Conservation {
+    fn at_rest(&self, device: u64, queued: u64, record: &Record, verdicts: &mut Verdicts<'_>) {
+        verdicts.reach(ID, "rest");
+        for (place, seen, held) in [
+            ("the device", self.device.len() as u64, device),
+            ("completion queues", self.queued.len() as u64, queued),
+            ("the driver", self.driver.len() as u64, 0),
+        ] {
+            if seen != held {
+                let message = format!("{seen} frames should be in {place}, {held} are");
+                verdicts.broken(ID, record, message);
+            }
+        }
+    }
+}

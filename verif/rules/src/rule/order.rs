@@ -1,0 +1,56 @@
+//! `FLOW-ORDER`: packets of a flow are delivered in the order in which they came in.
+
+use super::Rule;
+use crate::judge::Verdicts;
+use pollproof_events::{Event, Record, SkbEnd};
+use std::collections::BTreeMap;
+
+const ID: &str = "FLOW-ORDER";
+
+/// State: flow of each frame under way, frame of each packet, last delivered frame of each flow.
+#[derive(Default)]
+pub(crate) struct Order {
+    flows: BTreeMap<u64, u32>,
+    frames: BTreeMap<u64, u64>,
+    last: BTreeMap<u32, u64>,
+}
+
+impl Rule for Order {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+        match record.event {
+            Event::WireRx { number, flow, .. } => {
+                self.flows.insert(number, flow);
+            }
+            Event::WireDrop { number, .. } => {
+                self.flows.remove(&number);
+            }
+            Event::CqeWrite { cq, index, number } => {
+                self.frames.insert(u64::from(cq) << 32 | u64::from(index), number);
+            }
+            Event::SkbEnd { skb, end: SkbEnd::Socket(_), .. } => {
+                let Some(number) = self.frames.remove(&skb) else { return };
+                let Some(flow) = self.flows.remove(&number) else { return };
+                self.delivered(flow, number, record, verdicts);
+            }
+            Event::SkbEnd { skb, .. } => {
+                if let Some(number) = self.frames.remove(&skb) {
+                    self.flows.remove(&number);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Order {
+    fn delivered(&mut self, flow: u32, number: u64, r: &Record, verdicts: &mut Verdicts<'_>) {
+        if let Some(before) = self.last.insert(flow, number) {
+            verdicts.reach(ID, "second-of-a-flow");
+            if before > number {
+                let message =
+                    format!("frame {number} of flow {flow:#x} is delivered after {before}");
+                verdicts.broken(ID, r, message);
+            }
+        }
+    }
+}
