@@ -1,0 +1,295 @@
+//! What a program under the explorer calls. Outside an execution, and while threads are unwound,
+//! each of these works on the bare value or does nothing.
+//!
+//! Steps, and so scheduling points, are the operations on atomics and locks, and joins. Plain
+//! accesses, fences, spawns and choices are carried out along with the step before them.
+
+use crate::coro::{park, Resume};
+use crate::state::{Op, OpKind, State};
+use crate::trace::{Limit, Loc, StepKind, What};
+use std::cell::RefCell;
+pub use std::sync::atomic::Ordering;
+
+thread_local! {
+    pub(crate) static STATE: RefCell<State> = RefCell::new(State::default());
+}
+
+pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> R {
+    STATE.with(|s| f(&mut s.borrow_mut()))
+}
+
+macro_rules! handle {
+    ($name:ident, $doc:literal) => {
+        #[doc = $doc]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            run: u32,
+            id: u32,
+        }
+    };
+}
+
+handle!(Atomic, "An atomic of the running execution.");
+handle!(Plain, "A plain cell of the running execution; only its accesses are known here.");
+handle!(Lock, "A lock of the running execution.");
+
+/// Operations between two steps before a thread counts as running forever.
+const IDLE_MAX: u64 = 10_000_000;
+
+/// Parks the running thread in front of `op`. False when the operation is not a step here.
+fn before(op: Op, probe: &mut dyn FnMut(u64) -> bool) -> bool {
+    let ready = with(|s| {
+        let live = s.live();
+        if let Some(thread) = live {
+            s.threads[thread].op = op;
+            s.threads[thread].probed = None;
+        }
+        live.is_some()
+    });
+    if ready {
+        let mut answer = false;
+        while let Resume::Probe(value) = park(answer) {
+            answer = probe(value);
+        }
+    }
+    ready
+}
+
+fn plain_step(kind: OpKind, object: u32, at: Loc) {
+    before(Op { kind, object, at }, &mut |_| true);
+}
+
+/// The object's number, if the handle belongs to this execution.
+fn own(run: u32, id: u32) -> Option<u32> {
+    let (found, live) =
+        with(|s| ((s.run == run && (id as usize) < s.objects.len()).then_some(id), s.live()));
+    if found.is_none() && live.is_some() {
+        panic!("an object of another execution is used");
+    }
+    found
+}
+
+fn value(id: u32) -> u64 {
+    with(|s| s.objects[id as usize].value)
+}
+
+fn finish(id: u32, kind: StepKind, after: u64, order: Ordering, at: Loc) {
+    with(|s| s.step_on(id, kind, after, order, at));
+}
+
+/// A new atomic of `bits` bits, 1 to 64.
+pub fn atomic_new(init: u64, bits: u32) -> Atomic {
+    let mask = u64::MAX >> (64 - bits.clamp(1, 64));
+    with(|s| Atomic { run: s.run, id: s.new_object(init, mask) })
+}
+
+/// Atomic load.
+pub fn load(atomic: Atomic, order: Ordering, at: Loc) -> u64 {
+    let Some(id) = own(atomic.run, atomic.id) else { return 0 };
+    plain_step(OpKind::Read, id, at);
+    let seen = value(id);
+    finish(id, StepKind::Load, seen, order, at);
+    seen
+}
+
+/// Atomic store.
+pub fn store(atomic: Atomic, value: u64, order: Ordering, at: Loc) {
+    let Some(id) = own(atomic.run, atomic.id) else { return };
+    plain_step(OpKind::Write, id, at);
+    finish(id, StepKind::Store, value, order, at);
+}
+
+/// Atomic read-modify-write: `next` gives the new value, cut to the width. Gives the one before.
+pub fn rmw(atomic: Atomic, next: impl FnOnce(u64) -> u64, order: Ordering, at: Loc) -> u64 {
+    let Some(id) = own(atomic.run, atomic.id) else { return 0 };
+    plain_step(OpKind::Write, id, at);
+    let seen = value(id);
+    finish(id, StepKind::Rmw, next(seen), order, at);
+    seen
+}
+
+/// Strong compare-exchange; a failed one is a read.
+pub fn cas(
+    atomic: Atomic,
+    (expected, new): (u64, u64),
+    (success, failure): (Ordering, Ordering),
+    at: Loc,
+) -> Result<u64, u64> {
+    let Some(id) = own(atomic.run, atomic.id) else { return Err(0) };
+    plain_step(OpKind::Cas(expected), id, at);
+    let seen = value(id);
+    if seen == expected {
+        finish(id, StepKind::Cas, new, success, at);
+        Ok(seen)
+    } else {
+        finish(id, StepKind::CasFailed, seen, failure, at);
+        Err(seen)
+    }
+}
+
+/// One transition: `next` gives the new value or refuses, which is a relaxed read. `next` must be
+/// a function of the value; it is called more than once.
+pub fn update(
+    atomic: Atomic,
+    next: &mut dyn FnMut(u64) -> Option<u64>,
+    order: Ordering,
+    at: Loc,
+) -> Result<u64, u64> {
+    let Some(id) = own(atomic.run, atomic.id) else { return Err(0) };
+    before(Op { kind: OpKind::Update, object: id, at }, &mut |v| next(v).is_some());
+    let seen = value(id);
+    match next(seen) {
+        Some(new) => {
+            finish(id, StepKind::Update, new, order, at);
+            Ok(seen)
+        }
+        None => {
+            finish(id, StepKind::UpdateRefused, seen, Ordering::Relaxed, at);
+            Err(seen)
+        }
+    }
+}
+
+/// Blocks until `ready(value)` and gives that value. `ready` must be a function of the value.
+/// Outside an execution it gives the value as it is.
+pub fn wait(atomic: Atomic, ready: &dyn Fn(u64) -> bool, order: Ordering, at: Loc) -> u64 {
+    let Some(id) = own(atomic.run, atomic.id) else { return 0 };
+    if !before(Op { kind: OpKind::Wait, object: id, at }, &mut |v| ready(v)) {
+        return value(id);
+    }
+    if let Some(thread) = with(|s| s.current.filter(|_| s.analyse)) {
+        // The predicate is the program's: it runs while the state is not borrowed.
+        let chain: Vec<_> = with(|s| s.unknown_writes(thread, id).collect());
+        let enabling = chain.into_iter().find(|&(_, before)| ready(before));
+        with(|s| s.reverse_blocking(thread, enabling));
+    }
+    let seen = value(id);
+    finish(id, StepKind::Wait, seen, order, at);
+    seen
+}
+
+/// A new plain cell; a race on it is reported as `what`.
+pub fn plain_new(what: What, at: Loc) -> Plain {
+    with(|s| Plain { run: s.run, id: s.new_cell(what, at) })
+}
+
+fn access(plain: Plain, write: bool, at: Loc) {
+    let stuck = with(|s| {
+        if s.run == plain.run {
+            s.access(plain.id, write, at);
+        }
+        tick(s)
+    });
+    stop_if(stuck, at);
+}
+
+/// The cell is read.
+pub fn read(plain: Plain, at: Loc) {
+    access(plain, false, at);
+}
+
+/// The cell is written.
+pub fn write(plain: Plain, at: Loc) {
+    access(plain, true, at);
+}
+
+/// A new lock.
+pub fn lock_new() -> Lock {
+    with(|s| Lock { run: s.run, id: s.new_object(0, u64::MAX) })
+}
+
+/// Takes the lock; disabled while it is held, also by the running thread.
+pub fn lock(lock: Lock, at: Loc) {
+    let Some(id) = own(lock.run, lock.id) else { return };
+    if !before(Op { kind: OpKind::Lock, object: id, at }, &mut |_| true) {
+        return;
+    }
+    with(|s| {
+        let Some(thread) = s.current else { return };
+        if s.analyse {
+            let enabling = s.unknown_writes(thread, id).find(|w| w.1 == 0);
+            s.reverse_blocking(thread, enabling);
+        }
+        s.step_on(id, StepKind::Lock, thread as u64 + 1, Ordering::Acquire, at);
+    });
+}
+
+/// Gives the lock back.
+pub fn unlock(lock: Lock, at: Loc) {
+    let Some(id) = own(lock.run, lock.id) else { return };
+    plain_step(OpKind::Write, id, at);
+    finish(id, StepKind::Unlock, 0, Ordering::Release, at);
+}
+
+/// A memory fence.
+pub fn fence(order: Ordering) {
+    with(|s| s.fence(order));
+}
+
+/// Starts a thread; gives its number, in order of spawning.
+pub fn spawn(body: Box<dyn FnOnce()>, at: Loc) -> usize {
+    let child = with(|s| s.live().map(|_| s.spawn(body)));
+    match child {
+        None => 0,
+        Some(Some(child)) => child,
+        Some(None) => {
+            with(|s| s.limit = Some(Limit::Threads));
+            stop_if(true, at);
+            0
+        }
+    }
+}
+
+/// Waits until `thread` has ended.
+pub fn join(thread: usize, at: Loc) {
+    let known = with(|s| thread < s.threads.len());
+    if !known || !before(Op { kind: OpKind::Join, object: thread as u32, at }, &mut |_| true) {
+        return;
+    }
+    with(|s| s.joined(thread, at));
+}
+
+/// Number of the running thread; 0 outside.
+pub fn thread() -> usize {
+    with(|s| s.current.unwrap_or(0))
+}
+
+/// Asks that others go first. Only a hint: a spin loop ends at the limit of steps, so use [`wait`].
+pub fn yield_now(at: Loc) {
+    let stuck = with(|s| {
+        if let Some(thread) = s.live() {
+            s.threads[thread].yielded = true;
+        }
+        tick(s)
+    });
+    stop_if(stuck, at);
+}
+
+/// A number below `n`; the search tries each. 0 outside or when `n` is 0.
+pub fn choose(n: usize, at: Loc) -> usize {
+    let stuck = with(tick);
+    stop_if(stuck, at);
+    // A choice of one is none, and a schedule keeps choices in 16 bits.
+    let n = n.min(usize::from(u16::MAX));
+    if n < 2 || !before(Op { kind: OpKind::Choose(n), object: 0, at }, &mut |_| true) {
+        return 0;
+    }
+    with(|s| s.answer)
+}
+
+/// Steps taken so far in this execution.
+pub fn step() -> u64 {
+    with(|s| s.steps.len() as u64)
+}
+
+fn tick(s: &mut State) -> bool {
+    s.idle += u64::from(s.live().is_some());
+    s.idle > IDLE_MAX
+}
+
+fn stop_if(stuck: bool, at: Loc) {
+    if stuck {
+        with(|s| s.limit = s.limit.or(Some(Limit::Steps)));
+        before(Op { kind: OpKind::Stuck, object: 0, at }, &mut |_| false);
+    }
+}
