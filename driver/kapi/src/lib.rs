@@ -4,7 +4,9 @@
 //! recorder implement them; somebody else's Rust driver plugs in here too. All methods take `&self`
 //! and all traits are `Send + Sync`, since a driver's contexts run beside each other.
 
+use pollproof_sync::engine::Loc;
 use pollproof_sync::Ordering;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// Bus address of DMA memory.
@@ -33,9 +35,10 @@ pub struct Layout {
 
 /// Device registers. Writes are posted: they reach the device in order, later.
 pub trait Mmio: Send + Sync {
-    /// Writes a 32-bit register.
+    /// Writes a 32-bit register, as `writel`: after all earlier accesses to memory.
     fn write32(&self, bar: u8, offset: u64, value: u32);
-    /// Writes a 64-bit register in one transaction.
+    /// Writes a 64-bit register in one transaction, as `__raw_writeq`: the caller orders it after
+    /// earlier accesses to memory by a `wmb`.
     fn write64(&self, bar: u8, offset: u64, value: u64);
     /// Reads a 32-bit register; flushes earlier posted writes.
     fn read32(&self, bar: u8, offset: u64) -> u32;
@@ -47,14 +50,14 @@ pub trait Dma: Send + Sync {
     fn alloc_coherent(&self, len: usize, layout: Layout) -> Result<DmaAddr, NoMemory>;
     /// Gives coherent memory back.
     fn free_coherent(&self, addr: DmaAddr);
-    /// Marked load of a word of coherent memory (`READ_ONCE` and stronger).
-    fn load32(&self, addr: DmaAddr, order: Ordering) -> u32;
+    /// Marked load of a word of coherent memory (`READ_ONCE` and stronger), for the code at `at`.
+    fn load32_at(&self, addr: DmaAddr, order: Ordering, at: Loc) -> u32;
     /// Marked store of a word of coherent memory (`WRITE_ONCE` and stronger).
-    fn store32(&self, addr: DmaAddr, value: u32, order: Ordering);
+    fn store32_at(&self, addr: DmaAddr, value: u32, order: Ordering, at: Loc);
     /// Plain load of a word of coherent memory.
-    fn read32(&self, addr: DmaAddr) -> u32;
+    fn read32_at(&self, addr: DmaAddr, at: Loc) -> u32;
     /// Plain store of a word of coherent memory.
-    fn write32(&self, addr: DmaAddr, value: u32);
+    fn write32_at(&self, addr: DmaAddr, value: u32, at: Loc);
 
     /// A packet buffer, owned by the driver.
     fn alloc_buf(&self) -> Result<DmaAddr, NoMemory>;
@@ -70,6 +73,37 @@ pub trait Dma: Send + Sync {
     fn read_buf(&self, buf: DmaAddr, offset: usize, into: &mut [u8]);
     /// Size of a packet buffer in bytes.
     fn buf_len(&self) -> usize;
+}
+
+/// The same with the caller's place: a trait object loses `#[track_caller]`.
+impl dyn Dma {
+    /// Marked load, see [`Dma::load32_at`].
+    #[inline]
+    #[track_caller]
+    pub fn load32(&self, addr: DmaAddr, order: Ordering) -> u32 {
+        self.load32_at(addr, order, Location::caller())
+    }
+
+    /// Marked store, see [`Dma::store32_at`].
+    #[inline]
+    #[track_caller]
+    pub fn store32(&self, addr: DmaAddr, value: u32, order: Ordering) {
+        self.store32_at(addr, value, order, Location::caller());
+    }
+
+    /// Plain load, see [`Dma::read32_at`].
+    #[inline]
+    #[track_caller]
+    pub fn read32(&self, addr: DmaAddr) -> u32 {
+        self.read32_at(addr, Location::caller())
+    }
+
+    /// Plain store, see [`Dma::write32_at`].
+    #[inline]
+    #[track_caller]
+    pub fn write32(&self, addr: DmaAddr, value: u32) {
+        self.write32_at(addr, value, Location::caller());
+    }
 }
 
 /// Interrupts by MSI-X vector.

@@ -10,7 +10,7 @@ use pollproof_events::{emit, Event};
 use pollproof_kapi::{Below, NoMemory};
 use pollproof_netcore::Net;
 use pollproof_regs::mlx4::{CmdStatus, CqContext, EqContext, RqContext, RssContext};
-use pollproof_sync::Ordering::{Acquire, Release};
+use pollproof_sync::Ordering::Relaxed;
 use pollproof_sync::{bug, cpu, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
@@ -98,7 +98,7 @@ impl Mlx4Port {
         for queue in self.queues() {
             self.activate(queue)?;
         }
-        self.port_up.store(1, Release);
+        self.port_up.store(1, Relaxed);
         command("RSS", self.cmd.set_rss(self.rss()))
     }
 
@@ -191,7 +191,7 @@ impl Mlx4Port {
     /// `mlx4_en_stop_port`: the device stops first, then whoever works on it, then memory goes.
     pub fn stop_port(&self) {
         cpu::might_sleep("mlx4_en_stop_port");
-        self.port_up.store(0, Release);
+        self.port_up.store(0, Relaxed);
         for queue in self.queues() {
             let _ = self.cmd.stop_rq(queue.ring.rqn);
         }
@@ -224,7 +224,6 @@ impl Mlx4Port {
             self.net.stop_threaded(napi);
         }
         emit(Event::RingStopped { ring: queue.ring.rqn, cq: queue.cq.cqn });
-        self.net.napi_free(napi);
     }
 
     /// `mlx4_cq_free`: out of the hardware, out of the table, and the handler has returned.
@@ -236,6 +235,10 @@ impl Mlx4Port {
             self.below.irq.synchronize(queue.vector);
         }
         queue.cq.lifetime.free();
+        // The context is part of the CQ's memory: a handler may schedule it to the last.
+        if let Some(napi) = queue.napi.get() {
+            self.net.napi_free(napi);
+        }
         queue.ring.free_bufs(&self.below);
         queue.ring.release(&self.below);
         queue.cq.release(&self.below);
@@ -248,7 +251,7 @@ impl Mlx4Port {
             napi: q.napi().map_or(u32::MAX, |n| n.slot),
             cons_index: q.cq.cons_index(),
             posted: q.ring.posted(),
-            up: q.up.load(Acquire) == 1,
+            up: q.up.load(Relaxed) == 1,
         };
         self.queues().iter().map(state).collect()
     }

@@ -6,8 +6,8 @@ use pollproof_events::{emit, Event};
 use pollproof_kapi::Below;
 use pollproof_netcore::{Napi, NapiPoll, Net, SkBuff, LL_FLUSH_BUSY, LL_FLUSH_FAILED};
 use pollproof_regs::mlx4::db;
-use pollproof_sync::Ordering::{Acquire, Relaxed, Release};
-use pollproof_sync::{bug, cpu, smp_mb, wmb, AtomicU32};
+use pollproof_sync::Ordering::Relaxed;
+use pollproof_sync::{bug, cpu, smp_mb, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
 /// Packets that a socket takes in one go (`mlx4_en_low_latency_recv`).
@@ -97,8 +97,6 @@ impl RxQueue {
         }
         if polled > 0 {
             self.cq.set_ci(&self.below);
-            // The device must see free CQ entries before it sees buffers to fill them with.
-            wmb();
             self.ring.set_cons(self.cq.cons_index());
         }
         self.refill();
@@ -140,7 +138,7 @@ impl RxQueue {
 
     /// The retry timer fired.
     pub fn recover_from_oom(&self) {
-        if let (1, Some(napi)) = (self.up.load(Acquire), self.napi.get()) {
+        if let (1, Some(napi)) = (self.up.load(Relaxed), self.napi.get()) {
             self.net.napi_schedule(napi);
         }
     }
@@ -148,7 +146,7 @@ impl RxQueue {
     /// `mlx4_en_rx_irq`: the CQ has a completion.
     pub(crate) fn rx_irq(&self) {
         let Some(napi) = self.napi.get() else { return };
-        if self.up.load(Acquire) == 0 {
+        if self.up.load(Relaxed) == 0 {
             return;
         }
         if !self.options.mask_vector {
@@ -164,7 +162,7 @@ impl RxQueue {
     }
 
     pub(crate) fn set_up(&self, up: bool) {
-        self.up.store(u32::from(up), Release);
+        self.up.store(u32::from(up), Relaxed);
     }
 
     fn poll_end(&self) -> PollEndForm {
@@ -198,7 +196,7 @@ impl NapiPoll for RxQueue {
 
     /// `mlx4_en_low_latency_recv`.
     fn ll_poll(&self, napi: &Arc<Napi>) -> i32 {
-        if !self.options.busy_poll_lock || self.up.load(Acquire) == 0 {
+        if !self.options.busy_poll_lock || self.up.load(Relaxed) == 0 {
             return LL_FLUSH_FAILED;
         }
         if !self.lock.lock_poll() {

@@ -3,7 +3,7 @@
 use crate::{lock, Mlx4Port, RxQueue, FIRST_CQN, VALID_BEFORE_USE};
 use pollproof_kapi::{Below, DmaAddr, Layout, NoMemory};
 use pollproof_regs::mlx4::{be, db, eqe, BAR_UAR};
-use pollproof_sync::Ordering::{Acquire, Relaxed, Release};
+use pollproof_sync::Ordering::Relaxed;
 use pollproof_sync::{dma_rmb, AtomicU32, PlainU32, What};
 use std::sync::{Arc, Mutex};
 
@@ -82,7 +82,8 @@ impl CqTable {
     pub(crate) fn insert(&self, queue: &Arc<RxQueue>) {
         let slot = (queue.cq.cqn - FIRST_CQN) as usize;
         lock(&self.memory)[slot] = Some(queue.clone());
-        self.present[slot].store(1, Release);
+        // Ordered before its first event by the barrier of the arm that asks for one.
+        self.present[slot].store(1, Relaxed);
     }
 
     pub(crate) fn delete(&self, cqn: u32) {
@@ -93,7 +94,7 @@ impl CqTable {
 
     fn lookup(&self, cqn: u32) -> Option<Arc<RxQueue>> {
         let slot = cqn.checked_sub(FIRST_CQN)? as usize;
-        if self.present.get(slot)?.load(Acquire) == 0 {
+        if self.present.get(slot)?.load(Relaxed) == 0 {
             return None;
         }
         lock(&self.memory).get(slot)?.clone()

@@ -118,7 +118,8 @@ impl RxRing {
 
     /// `mlx4_en_update_rx_prod_db`: the device may fetch up to here.
     fn update_rx_prod_db(&self, below: &Below, prod: u32) {
-        // The entries must be in memory before the record that covers them.
+        // The entries must be in memory before the record that covers them, and so must the
+        // consumer index of the CQ: the device must find room for what it may now receive.
         dma_wmb();
         let counter = prod & db::RQ_MASK;
         emit(Event::Doorbell { ring: self.rqn, producer: prod });

@@ -1,7 +1,7 @@
 //! `napi_hash`: from an id to the live context, under RCU. `net/core/dev.c`, as of 3.11 (the thread
 //! that added it) with the id range of 6.12 as an option.
 //!
-//! Writers hold `napi_hash_lock`; readers hold `rcu_read_lock` and take no reference. Ids come from
+//! The `HASHED` bit is changed under the lock (3.11 set it before). Writers hold `napi_hash_lock`; readers hold `rcu_read_lock` and take no reference. Ids come from
 //! a counter; reserved ids and ids that are taken are skipped.
 
 use crate::napi::{Napi, NapiState};
@@ -56,18 +56,20 @@ impl Net {
             if napi.id.get() == id {
                 return Some(napi);
             }
-            link = napi.hash_next.load(Acquire);
+            // Contexts are added at the head, so whatever lies behind this one was initialised
+            // before it was published: the acquire above covers it.
+            link = napi.hash_next.load(Relaxed);
         }
         None
     }
 
     /// `napi_hash_add`: issues an id and publishes the context.
     pub fn napi_hash_add(&self, napi: &Arc<Napi>) {
+        let _guard = (!bug("A-3")).then(|| self.hash.lock.lock());
         let hashed = NapiState::HASHED.bits();
         if napi.state.fetch_or(hashed, Relaxed) & hashed != 0 {
             return;
         }
-        let _guard = (!bug("A-3")).then(|| self.hash.lock.lock());
         let id = self.issue_id();
         napi.id.set(id);
         let head = self.hash.head(id);
@@ -78,15 +80,15 @@ impl Net {
 
     /// The next id that is neither reserved nor taken; the lock is held.
     fn issue_id(&self) -> u32 {
-        let mut id = self.hash.last_id.get();
-        loop {
+        let mut id = self.hash.last_id.get().wrapping_add(1);
+        // With n contexts, one of n + 1 ids in a row is free.
+        let tries = if bug("A-2") { 0 } else { crate::lock(&self.napis).len() };
+        for _ in 0..tries {
+            id = id.max(self.hash.min_id);
+            if self.find(id).is_none() {
+                break;
+            }
             id = id.wrapping_add(1);
-            if bug("A-2") {
-                break;
-            }
-            if id >= self.hash.min_id && self.find(id).is_none() {
-                break;
-            }
         }
         self.hash.last_id.set(id);
         id
@@ -112,6 +114,7 @@ impl Net {
         let head = self.hash.head(id);
         let mut link = head.load(Relaxed);
         if link == napi.slot + 1 {
+            // The new first context may have been added by another CPU: pass its publication on.
             head.store(after, Release);
             return;
         }
@@ -121,7 +124,7 @@ impl Net {
             };
             link = previous.hash_next.load(Relaxed);
             if link == napi.slot + 1 {
-                previous.hash_next.store(after, Release);
+                previous.hash_next.store(after, Relaxed);
                 return;
             }
         }

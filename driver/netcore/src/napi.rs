@@ -34,6 +34,8 @@ bitflags! {
         const THREADED = 1 << 8;
         /// It is scheduled for the kthread.
         const SCHED_THREADED = 1 << 9;
+        /// The kthread should end; not a bit of Linux, which has `kthread_stop` for it.
+        const KTHREAD_STOP = 1 << 31;
     }
 }
 
@@ -69,8 +71,6 @@ pub struct Napi {
     pub(crate) polling: PlainU32,
     /// `defer_hard_irqs_count`: the owner's.
     pub(crate) defer_count: StdAtomicU32,
-    /// Wakes the kthread in threaded mode.
-    pub(crate) wake: AtomicU32,
     poll: OnceLock<Arc<dyn NapiPoll>>,
 }
 
@@ -104,7 +104,6 @@ impl Net {
             on_lists: PlainU32::new(0, What { rule: "SCHED-ONE-LIST", name: "napi.poll_list" }),
             polling: PlainU32::new(0, What { rule: "SINGLE-CONSUMER", name: "napi->poll" }),
             defer_count: StdAtomicU32::new(0),
-            wake: AtomicU32::new(0),
             poll: OnceLock::new(),
         });
         if napi.poll.set(poll).is_err() {
@@ -176,7 +175,6 @@ impl Net {
     pub fn __napi_schedule(&self, napi: &Arc<Napi>) {
         if napi.state().contains(NapiState::THREADED) {
             napi.state.fetch_or(NapiState::SCHED_THREADED.bits(), Release);
-            napi.wake.fetch_or(1, Release);
             return;
         }
         self.list_add(napi, List::Poll);

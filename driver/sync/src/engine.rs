@@ -110,6 +110,12 @@ pub trait Engine {
     fn thread(&self) -> usize;
     /// Lets others run.
     fn yield_now(&self, at: Loc);
+    /// Waits until no other thread can run, and is ordered after all of them. False when the engine
+    /// can not tell; the caller must then bring the threads to an end by other means.
+    fn rest(&self, at: Loc) -> bool {
+        let _ = at;
+        false
+    }
     /// A choice that the engine makes: a number below `n`.
     fn choose(&self, n: usize, at: Loc) -> usize;
     /// Steps taken so far in this execution; stamps events.

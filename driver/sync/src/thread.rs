@@ -67,6 +67,12 @@ pub fn yield_now() {
     }
 }
 
+/// Waits until no other thread can run; false when the engine can not tell, or without one.
+#[track_caller]
+pub fn rest() -> bool {
+    engine().is_some_and(|e| e.rest(Location::caller()))
+}
+
 /// A number below `n` that the engine picks; 0 without one.
 #[track_caller]
 pub fn choose(n: usize) -> usize {

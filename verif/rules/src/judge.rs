@@ -70,7 +70,7 @@ impl Judge {
     }
 
     /// Judges a whole run at once.
-    pub fn judge(records: &[Record]) -> Self {
+    pub fn of(records: &[Record]) -> Self {
         let mut judge = Self::new();
         for record in records {
             judge.visit(record);

@@ -7,7 +7,7 @@
 use super::Rule;
 use crate::judge::Verdicts;
 use pollproof_events::{CqId, Event, Record};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 const ID: &str = "PACKET-CONSERVATION";
 

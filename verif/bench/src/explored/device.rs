@@ -1,0 +1,127 @@
+//! The device of explored runs: the same engine as in timed runs, its steps taken by agents.
+//!
+//! A step of the device is atomic against other steps of it; each word that it reads or writes in
+//! host memory, and each MSI-X message, is a step of its own that the CPUs can see in between.
+
+use super::host::{ExploredHost, Posted, STOP};
+use pollproof_connectx_3::ConnectX3;
+use pollproof_mlx4::CommandPort;
+use pollproof_pcie::Outbound;
+use pollproof_regs::mlx4::{CmdStatus, CqContext, EqContext, RqContext, RssContext};
+use pollproof_sync::Ordering::Acquire;
+use pollproof_sync::SpinLock;
+use pollproof_wire::Frame;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
+
+/// A ConnectX-3 on an explored host.
+pub struct ExploredDevice {
+    core: SpinLock<ConnectX3>,
+    host: Arc<ExploredHost>,
+    /// Posted writes that were taken.
+    taken: AtomicUsize,
+}
+
+impl ExploredDevice {
+    /// Plugs a device into a host.
+    pub fn new(core: ConnectX3, host: Arc<ExploredHost>) -> Arc<Self> {
+        Arc::new(Self { core: SpinLock::new(core), host, taken: AtomicUsize::new(0) })
+    }
+
+    /// One step: gives the device an input and performs all that it asks for.
+    pub fn step<R>(&self, input: impl FnOnce(&mut ConnectX3) -> R) -> R {
+        let mut core = self.core.lock();
+        let result = input(&mut core);
+        while let Some(request) = core.pop() {
+            self.perform(&mut core, request);
+        }
+        result
+    }
+
+    fn perform(&self, core: &mut ConnectX3, request: Outbound) {
+        match request {
+            Outbound::DmaRead { tag, addr, len, what } => {
+                let mut bytes = vec![0; len as usize];
+                self.host.mem.dma_read(addr, &mut bytes, what);
+                core.dma_complete(tag, &bytes);
+            }
+            Outbound::DmaWrite { addr, payload, what } => {
+                self.host.mem.dma_write(addr, &payload, what);
+            }
+            Outbound::Msix { vector } => self.host.send_msix(vector),
+        }
+    }
+
+    fn take_posted(&self, slot: usize) -> Option<Posted> {
+        let value = &self.host.slots[slot].value;
+        value.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn take(&self, write: Posted) {
+        self.step(|core| match write.wide {
+            true => core.mmio_write64(write.bar, write.offset, write.value),
+            false => core.mmio_write32(write.bar, write.offset, write.value as u32),
+        });
+    }
+
+    /// Takes the posted writes that are there, before the agents start.
+    pub fn settle(&self) {
+        let mut slot = self.taken.load(Ordering::Relaxed);
+        while let Some(write) = self.take_posted(slot) {
+            self.host.slots[slot].full.load(Acquire);
+            self.take(write);
+            slot += 1;
+        }
+        self.taken.store(slot, Ordering::Relaxed);
+    }
+
+    /// The doorbell agent: takes posted writes in order until the queue ends.
+    pub fn run_doorbells(&self) {
+        for slot in self.taken.load(Ordering::Relaxed)..self.host.slots.len() {
+            let full = self.host.slots[slot].full.wait(Acquire, |f| f != 0);
+            if full & STOP != 0 {
+                return;
+            }
+            if let Some(write) = self.take_posted(slot) {
+                self.take(write);
+            }
+        }
+    }
+
+    /// The wire agent: frames come in one after the other.
+    pub fn run_wire(&self, frames: Vec<Frame>) {
+        for frame in frames {
+            self.step(|core| core.rx_frame(frame));
+        }
+    }
+}
+
+impl CommandPort for ExploredDevice {
+    fn sw2hw_eq(&self, eqn: u32, context: EqContext) -> Result<(), CmdStatus> {
+        self.step(|core| core.sw2hw_eq(eqn, context))
+    }
+
+    fn hw2sw_eq(&self, eqn: u32) -> Result<(), CmdStatus> {
+        self.step(|core| core.hw2sw_eq(eqn))
+    }
+
+    fn sw2hw_cq(&self, cqn: u32, context: CqContext) -> Result<(), CmdStatus> {
+        self.step(|core| core.sw2hw_cq(cqn, context))
+    }
+
+    fn hw2sw_cq(&self, cqn: u32) -> Result<(), CmdStatus> {
+        self.step(|core| core.hw2sw_cq(cqn))
+    }
+
+    fn start_rq(&self, rqn: u32, context: RqContext) -> Result<(), CmdStatus> {
+        self.step(|core| core.start_rq(rqn, context))
+    }
+
+    fn stop_rq(&self, rqn: u32) -> Result<(), CmdStatus> {
+        self.step(|core| core.stop_rq(rqn))
+    }
+
+    fn set_rss(&self, context: Option<RssContext>) -> Result<(), CmdStatus> {
+        self.step(|core| core.set_rss(context))
+    }
+}

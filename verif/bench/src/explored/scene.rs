@@ -1,0 +1,263 @@
+//! A scene: one port on an explored host, its agents, and actors that a scenario adds.
+//!
+//! Agents are the doorbell agent (posted register writes), a CPU each (interrupts, softirqs,
+//! timers), the timer agent, and a wire for each batch of frames. Actors are the scenario's own:
+//! they end by themselves.
+
+use super::device::ExploredDevice;
+use super::host::{take_pending, timer_of, ExploredHost, STOP, TIMER_BIT, VECTORS};
+use pollproof_connectx_3::{ArmSource, ConnectX3, Params};
+use pollproof_events::{emit, Event, RestCq};
+use pollproof_hostmem::{Config, FailPlan, SharedMem};
+use pollproof_kapi::Below;
+use pollproof_mlx4::{ArmForm, Mlx4Options, Mlx4Port, FIRST_OOM_TIMER};
+use pollproof_netcore::{Era, Keep, Net, NetOptions};
+use pollproof_sync::thread::{self, JoinHandle};
+use pollproof_sync::{Ordering::Release, RcuForm};
+use pollproof_wire::Frame;
+use std::sync::Arc;
+
+/// CPU number of agents that are not CPUs.
+pub const DEVICE_CPU: u32 = 63;
+
+/// What a scene is made of.
+#[derive(Clone, Debug)]
+pub struct SceneOptions {
+    /// Network core.
+    pub net: NetOptions,
+    /// Port.
+    pub mlx4: Mlx4Options,
+    /// Packet buffers that exist.
+    pub bufs: u32,
+    /// Register writes that the device sees at most.
+    pub posted_max: usize,
+    /// Buffer allocations that fail, counted from the first.
+    pub fail_allocs: Option<FailPlan>,
+}
+
+impl SceneOptions {
+    /// The smallest port: one ring of `1 << log_ring_size` entries, no moderation.
+    pub fn small(cpus: u32, log_ring_size: u32) -> Self {
+        Self {
+            net: NetOptions {
+                era: Era::V6_12,
+                cpus,
+                rcu: RcuForm::Locks,
+                hash_buckets: 1,
+                keep: Keep::Counts,
+                ..NetOptions::default()
+            },
+            mlx4: Mlx4Options {
+                log_ring_size,
+                refill_min: 1,
+                rx_frames: 0,
+                rx_usecs: 0,
+                weight: 2,
+                first_vector: 1,
+                ..Mlx4Options::default()
+            },
+            bufs: (2 << log_ring_size) + 4,
+            posted_max: 24,
+            fail_allocs: None,
+        }
+    }
+}
+
+/// A running scene.
+pub struct Scene {
+    /// The host.
+    pub host: Arc<ExploredHost>,
+    /// The device.
+    pub device: Arc<ExploredDevice>,
+    /// The network core.
+    pub net: Arc<Net>,
+    /// The port.
+    pub port: Arc<Mlx4Port>,
+    agents: Vec<JoinHandle>,
+    actors: Vec<JoinHandle>,
+    cpus: u32,
+}
+
+/// Frame `number` of a flow: a UDP packet whose payload is its number.
+pub fn frame(number: u64, flow: u8) -> Frame {
+    let mut bytes = Vec::with_capacity(60);
+    let builder = etherparse::PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2])
+        .ipv4([10, 0, 0, flow], [10, 0, 1, 1], 64)
+        .udp(1000 + u16::from(flow), 9);
+    // Writing to a Vec can not fail.
+    let _ = builder.write(&mut bytes, &number.to_be_bytes());
+    bytes.resize(bytes.len().max(60), 0);
+    Frame::new(number, Arc::from(bytes))
+}
+
+/// `count` frames of one flow.
+pub fn frames(count: u64, flow: u8) -> Vec<Frame> {
+    (0..count).map(|n| frame(n, flow)).collect()
+}
+
+impl Scene {
+    /// Builds the house and opens the port; nothing runs beside it yet.
+    pub fn open(options: &SceneOptions) -> Self {
+        let config = Config { max_bufs: options.bufs, buf_bytes: 256, ..Config::default() };
+        let host = ExploredHost::new(SharedMem::new(config), options.net.cpus, options.posted_max);
+        let mut params = Params::zero();
+        if options.mlx4.arm == ArmForm::RecordAndRecheck {
+            params.arm_source = ArmSource::Record;
+        }
+        let device = ExploredDevice::new(ConnectX3::new(params), host.clone());
+        let below = Below {
+            mmio: host.clone(),
+            dma: host.clone(),
+            irq: host.clone(),
+            clock: host.clone(),
+            timer: host.clone(),
+        };
+        let net = Net::new(options.net.clone(), below.clone());
+        let port = Mlx4Port::new(options.mlx4.clone(), below, net.clone(), device.clone());
+        if let Err(error) = port.start_port() {
+            pollproof_sync::switch::fault("BENCH-BOUND", format!("the port does not open: {error}"), {
+                std::panic::Location::caller()
+            });
+        }
+        device.settle();
+        host.mem.set_fail_allocs(options.fail_allocs.clone());
+        Self { host, device, net, port, agents: vec![], actors: vec![], cpus: options.net.cpus }
+    }
+
+    /// Starts the doorbell agent and the CPUs in `cpus`.
+    pub fn start(&mut self, cpus: impl IntoIterator<Item = u32>) {
+        let device = self.device.clone();
+        self.agents.push(thread::spawn(DEVICE_CPU, move || device.run_doorbells()));
+        for cpu in cpus {
+            let (host, net, port) = (self.host.clone(), self.net.clone(), self.port.clone());
+            self.agents.push(thread::spawn(cpu, move || run_cpu(&host, &net, &port, cpu)));
+        }
+    }
+
+    /// Starts the timer agent; timers fire on CPU 0.
+    pub fn start_timers(&mut self) {
+        let host = self.host.clone();
+        self.agents.push(thread::spawn(DEVICE_CPU, move || run_timers(&host)));
+    }
+
+    /// Starts the kthread of a threaded context on `cpu`.
+    pub fn start_kthread(&mut self, cpu: u32) {
+        let (net, port) = (self.net.clone(), self.port.clone());
+        self.agents.push(thread::spawn(cpu, move || {
+            if let Some(napi) = port.queues().first().and_then(|q| q.napi()) {
+                net.napi_threaded_poll(napi);
+            }
+        }));
+    }
+
+    /// Frames come in from the wire, beside everything else.
+    pub fn wire(&mut self, frames: Vec<Frame>) {
+        let device = self.device.clone();
+        self.actors.push(thread::spawn(DEVICE_CPU, move || device.run_wire(frames)));
+    }
+
+    /// Something else happens on `cpu`, beside everything else.
+    pub fn actor(&mut self, cpu: u32, body: impl FnOnce(&Arc<Net>, &Arc<Mlx4Port>) + Send + 'static) {
+        let (net, port) = (self.net.clone(), self.port.clone());
+        self.actors.push(thread::spawn(cpu, move || body(&net, &port)));
+    }
+
+    /// Waits until nothing runs, tells the rules how things stand, and ends all agents.
+    #[track_caller]
+    pub fn finish(self) {
+        thread::rest();
+        self.emit_rest();
+        for actor in self.actors {
+            actor.join();
+        }
+        self.host.end_posted();
+        self.host.armed.fetch_or(STOP, Release);
+        for cpu in 0..self.cpus {
+            self.host.pending[cpu as usize].fetch_or(STOP, Release);
+        }
+        for queue in self.port.queues() {
+            if let Some(napi) = queue.napi() {
+                self.net.stop_threaded(napi);
+            }
+        }
+        for agent in self.agents {
+            agent.join();
+        }
+    }
+
+    /// State of each queue, as events.
+    #[track_caller]
+    pub fn emit_rest(&self) {
+        let mut queued = 0;
+        let held = self.device.step(|core| core.held());
+        for state in self.port.ring_states() {
+            let Some(cq) = self.device.step(|core| core.cq_view(state.cqn)) else { continue };
+            let unconsumed = cq.producer.wrapping_sub(state.cons_index) & 0x00ff_ffff;
+            queued += u64::from(unconsumed);
+            emit(Event::Rest(RestCq {
+                cq: state.cqn,
+                napi: state.napi,
+                unconsumed,
+                posted: state.posted,
+                enabled: state.up,
+                armed: cq.armed,
+                wakeup: false,
+            }));
+        }
+        emit(Event::RestHeld { device: held as u64, queued });
+    }
+}
+
+/// A CPU: takes its interrupts, then its softirqs, until it is stopped.
+fn run_cpu(host: &ExploredHost, net: &Net, port: &Mlx4Port, cpu: u32) {
+    let Some(word) = host.pending.get(cpu as usize) else { return };
+    loop {
+        let pending = take_pending(word);
+        for vector in (0..VECTORS).filter(|v| pending & 1 << v != 0) {
+            host.run_handler(vector);
+        }
+        for timer in (0..8).filter(|t| pending & 1 << (TIMER_BIT + t) != 0) {
+            let timer = timer_of(timer);
+            host.run_timer(timer, || run_timer(net, port, timer));
+        }
+        // What ksoftirqd would do later happens at once.
+        while net.do_softirq() {}
+        if pending & STOP != 0 {
+            return;
+        }
+    }
+}
+
+fn run_timer(net: &Net, port: &Mlx4Port, timer: u32) {
+    match timer.checked_sub(FIRST_OOM_TIMER) {
+        Some(queue) => {
+            if let Some(queue) = port.queues().get(queue as usize) {
+                queue.recover_from_oom();
+            }
+        }
+        None => net.napi_watchdog(timer),
+    }
+}
+
+/// The timer agent: fires what is armed, at any time, the lowest first.
+fn run_timers(host: &ExploredHost) {
+    loop {
+        let armed = take_armed(host);
+        if armed & STOP != 0 {
+            return;
+        }
+        host.pending[0].fetch_or(armed, Release);
+    }
+}
+
+fn take_armed(host: &ExploredHost) -> u32 {
+    use pollproof_sync::Ordering::{AcqRel, Acquire};
+    loop {
+        host.armed.wait(Acquire, |a| a != 0);
+        let lowest = |a: u32| a & a.wrapping_neg();
+        let fire = |a: u32| (a != 0).then_some(if a & STOP != 0 { a } else { a & !lowest(a) });
+        if let Ok(before) = host.armed.update(AcqRel, fire) {
+            return if before & STOP != 0 { STOP } else { lowest(before) };
+        }
+    }
+}
