@@ -1,0 +1,107 @@
+//! Event queues: EQE, owner by lap, one MSI-X message per arm.
+
+use crate::ConnectX3;
+use pollproof_events::{emit, Event, What};
+use pollproof_pcie::Payload;
+use pollproof_regs::mlx4::{db, eqe, EqContext};
+
+pub(crate) struct Eq {
+    pub(crate) context: EqContext,
+    producer: u32,
+    consumer: u32,
+    armed: bool,
+}
+
+/// State of an EQ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EqView {
+    /// Free-running producer index.
+    pub producer: u32,
+    /// Consumer index as the device knows it, 24 bits.
+    pub consumer: u32,
+    /// Entries.
+    pub size: u32,
+    /// Whether the next EQE sends a message.
+    pub armed: bool,
+}
+
+impl Eq {
+    /// An EQ starts armed, as `mlx4_create_eq` asks for.
+    pub(crate) fn new(context: EqContext) -> Self {
+        Self { context, producer: 0, consumer: 0, armed: true }
+    }
+
+    fn size(&self) -> u32 {
+        1 << self.context.log_size
+    }
+
+    fn pending(&self) -> u32 {
+        self.producer.wrapping_sub(self.consumer) & db::INDEX_MASK
+    }
+
+    pub(crate) fn view(&self) -> EqView {
+        let (producer, consumer) = (self.producer, self.consumer);
+        EqView { producer, consumer, size: self.size(), armed: self.armed }
+    }
+}
+
+impl ConnectX3 {
+    /// Writes an EQE and signals it when the EQ is armed.
+    pub(crate) fn push_eqe(&mut self, eqn: u32, kind: u32, cqn: u32, syndrome: u32) {
+        let Some(eq) = self.eqs.get_mut(eqn as usize).and_then(Option::as_mut) else { return };
+        // Assumed: an EQ of n entries holds n. Linux keeps a spare half anyway (`eq.c`).
+        if eq.pending() >= eq.size() {
+            self.stats.eq_overruns += 1;
+            emit(Event::EqOverrun { eq: eqn });
+            return;
+        }
+        let lap = eq.producer >> eq.context.log_size & 1;
+        let mut entry = [0; eqe::BYTES as usize];
+        put(&mut entry, eqe::TYPE, kind << 16);
+        put(&mut entry, eqe::CQN, cqn);
+        put(&mut entry, eqe::SYNDROME, syndrome);
+        put(&mut entry, eqe::OWNER_WORD, lap * eqe::OWNER);
+        let slot = eq.producer & (eq.size() - 1);
+        let addr = eq.context.buf + u64::from(slot * eqe::BYTES);
+        eq.producer = eq.producer.wrapping_add(1);
+        self.stats.eqes += 1;
+        self.out.write(addr, Payload::copy(&entry), What::Eqe);
+        self.signal(eqn);
+    }
+
+    /// Sends the message of an armed EQ that has entries pending.
+    fn signal(&mut self, eqn: u32) {
+        let Some(eq) = self.eqs.get_mut(eqn as usize).and_then(Option::as_mut) else { return };
+        if eq.armed && eq.pending() != 0 {
+            eq.armed = false;
+            self.stats.msix += 1;
+            self.out.msix(eq.context.vector);
+        }
+    }
+
+    /// The EQ doorbell: consumer index, and arm in bit 31. Arming with entries pending fires at
+    /// once: the driver arms after its last look and does not look again (`mlx4_eq_int`).
+    pub(crate) fn eq_doorbell(&mut self, eqn: u32, word: u32, offset: u64) {
+        let Some(eq) = self.eqs.get_mut(eqn as usize).and_then(Option::as_mut) else {
+            return self.misuse("EQ doorbell without an EQ", offset);
+        };
+        let consumer = word & db::INDEX_MASK;
+        let pending = eq.producer.wrapping_sub(consumer) & db::INDEX_MASK;
+        let sound = pending <= db::INDEX_MASK / 2;
+        if pending < eq.pending() {
+            eq.consumer = consumer;
+        }
+        eq.armed |= word & db::EQ_ARM != 0;
+        if !sound {
+            self.misuse("EQ consumer index passes the producer", offset);
+        }
+        self.signal(eqn);
+    }
+}
+
+/// Writes a big-endian word of an entry.
+pub(crate) fn put(entry: &mut [u8; 32], at: u32, word: u32) {
+    if let Some(to) = entry.get_mut(at as usize..).and_then(|rest| rest.first_chunk_mut()) {
+        *to = word.to_be_bytes();
+    }
+}
