@@ -32,8 +32,8 @@ pub(crate) struct Cq {
     pub(crate) timer: bool,
     stopped: bool,
     reading: bool,
-    /// Producer at the last answer of the record while the queue was full.
-    full_at: Option<u32>,
+    /// Frame for which the record was read last, by order of arrival.
+    read_for: Option<u64>,
     /// Rings that complete into it.
     pub(crate) rings: u32,
 }
@@ -78,7 +78,7 @@ impl Cq {
             timer: false,
             stopped: false,
             reading: false,
-            full_at: None,
+            read_for: None,
             rings: 0,
         }
     }
@@ -142,8 +142,10 @@ impl ConnectX3 {
         self.cqs.get_mut(cqn as usize).and_then(Option::as_mut)
     }
 
-    /// Asks for room for one CQE; reads the record when the known consumer index leaves none.
-    pub(crate) fn cq_room(&mut self, cqn: u32) -> Room {
+    /// Asks for room for the CQE of the frame that arrived as number `arrival`; reads the record
+    /// when the known consumer index leaves none. Only a read that was made for this very frame,
+    /// thus after its WQE was seen, proves an overrun.
+    pub(crate) fn cq_room(&mut self, cqn: u32, arrival: u64) -> Room {
         let Some(cq) = self.cqs.get_mut(cqn as usize).and_then(Option::as_mut) else {
             return Room::Stopped;
         };
@@ -157,20 +159,20 @@ impl ConnectX3 {
         if cq.reading {
             return Room::Wait;
         }
-        if cq.full_at == Some(cq.producer) {
+        if cq.read_for == Some(arrival) {
             return Room::Overrun;
         }
         let (addr, epoch) = (cq.context.db_record + db::CQ_SET_CI, cq.epoch);
-        cq.reading = self.out.read(addr, 4, What::Record, Read::CqRecord { cqn, epoch });
+        cq.reading = self.out.read(addr, 4, What::Record, Read::CqRecord { cqn, epoch, arrival });
         self.stats.record_reads += 1;
         Room::Wait
     }
 
     /// The record was read: `word` is big endian.
-    pub(crate) fn cq_record(&mut self, cqn: u32, epoch: u32, word: u32) {
+    pub(crate) fn cq_record(&mut self, cqn: u32, epoch: u32, arrival: u64, word: u32) {
         let Some(cq) = self.cq(cqn).filter(|cq| cq.epoch == epoch) else { return };
         cq.reading = false;
-        cq.full_at = Some(cq.producer);
+        cq.read_for = Some(arrival);
         if !cq.set_consumer(word & db::INDEX_MASK) {
             self.misuse("CQ consumer index in the record passes the producer", u64::from(cqn));
         }

@@ -135,7 +135,7 @@ impl ConnectX3 {
             Read::Wqe { rqn, epoch, start, count } => {
                 self.rq_fetched(rqn, epoch, (start, count), bytes);
             }
-            Read::CqRecord { cqn, epoch } => self.cq_record(cqn, epoch, word),
+            Read::CqRecord { cqn, epoch, arrival } => self.cq_record(cqn, epoch, arrival, word),
             Read::CqArm { cqn, epoch } => self.cq_arm_record(cqn, epoch, word),
         }
         self.pump();

@@ -12,8 +12,8 @@ pub(crate) enum Read {
     RqRecord { rqn: u32, epoch: u32, covers: u64 },
     /// WQEs of a ring from counter `start` on.
     Wqe { rqn: u32, epoch: u32, start: u16, count: u16 },
-    /// Consumer index of a CQ.
-    CqRecord { cqn: u32, epoch: u32 },
+    /// Consumer index of a CQ, for the frame that arrived as number `arrival`.
+    CqRecord { cqn: u32, epoch: u32, arrival: u64 },
     /// Arm word of a CQ.
     CqArm { cqn: u32, epoch: u32 },
 }

@@ -123,7 +123,7 @@ impl ConnectX3 {
             Supply::Wait => return Verdict::Wait,
             Supply::Empty => return Verdict::Drop(Drop::OutOfBuffer),
         }
-        match self.cq_room(cqn) {
+        match self.cq_room(cqn, arrival) {
             Room::Yes => Verdict::Complete { rqn, cqn },
             Room::Wait => Verdict::Wait,
             Room::Stopped => Verdict::Drop(Drop::CqError),
