@@ -1,1 +1,23 @@
-//! TODO
+//! Adapters of sync to the engines: explore, loom and shuttle.
+//!
+//! Each runs a program that is written with the types of sync, calls a check at the end of every
+//! execution, and gives an [`Outcome`] that says how much was covered and what was found. They
+//! differ in what they see; that is why there are three:
+//!
+//! | | values | races on plain cells | coverage |
+//! |-|-|-|-|
+//! | explore | sequentially consistent | found | every interleaving that differs |
+//! | loom | C11, with stale reads | found | every execution, but see [`check_loom`] |
+//! | shuttle | sequentially consistent | not seen | random |
+
+mod explore;
+mod loom;
+mod outcome;
+mod quiet;
+mod run;
+mod shuttle;
+
+pub use self::loom::check_loom;
+pub use self::shuttle::{check_shuttle, replay_shuttle, Walk};
+pub use explore::{check_explore, minimise_explore, replay_explore, sample_explore};
+pub use outcome::{AtEnd, Config, Ended, EngineFinding, Outcome, Site, TraceLine, Verdict};

@@ -95,16 +95,22 @@ pub struct Step {
     pub(crate) prev_write: u32,
 }
 
+impl Step {
+    /// Operation, object and values, without thread and place.
+    pub fn what(&self) -> String {
+        let (name, object) = (self.kind.name(), self.object);
+        match self.kind {
+            StepKind::Join => format!("{name} T{object}"),
+            StepKind::Lock | StepKind::Unlock => format!("{name} #{object}"),
+            k if k.writes() => format!("{name} #{object} {} -> {}", self.before, self.after),
+            _ => format!("{name} #{object} = {}", self.before),
+        }
+    }
+}
+
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "T{} {} ", self.thread, self.kind.name())?;
-        match self.kind {
-            StepKind::Join => write!(f, "T{}", self.object)?,
-            StepKind::Lock | StepKind::Unlock => write!(f, "#{}", self.object)?,
-            k if k.writes() => write!(f, "#{} {} -> {}", self.object, self.before, self.after)?,
-            _ => write!(f, "#{} = {}", self.object, self.before)?,
-        }
-        write!(f, "  {}:{}", self.at.file(), self.at.line())
+        write!(f, "T{} {}  {}:{}", self.thread, self.what(), self.at.file(), self.at.line())
     }
 }
 
