@@ -249,6 +249,13 @@ pub fn join(thread: usize, at: Loc) {
     with(|s| s.joined(thread, at));
 }
 
+/// Waits until no other thread can go on; what all of them did happens before.
+pub fn rest(at: Loc) {
+    if before(Op { kind: OpKind::Rest, object: 0, at }, &mut |_| true) {
+        with(|s| s.rested(at));
+    }
+}
+
 /// Number of the running thread; 0 outside.
 pub fn thread() -> usize {
     with(|s| s.current.unwrap_or(0))

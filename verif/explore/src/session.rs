@@ -236,6 +236,11 @@ impl<'a> Session<'a> {
             return Err(End::Complete);
         }
         if enabled == 0 {
+            enabled = bits(alive)
+                .filter(|&t| with(|s| s.threads[t].op.kind == OpKind::Rest))
+                .fold(0, |all, t| all | 1 << t);
+        }
+        if enabled == 0 {
             return Err(End::Deadlock(bits(alive).map(blocked).collect()));
         }
         if steps >= self.max_steps {
@@ -252,7 +257,9 @@ impl<'a> Session<'a> {
 
     fn depends(&mut self, thread: usize, step: &Step) -> bool {
         let op = with(|s| s.threads[thread].op);
-        if step.kind == StepKind::Join || op.kind == OpKind::Join || op.object != step.object {
+        let on_no_object = matches!(step.kind, StepKind::Join | StepKind::Rest)
+            || matches!(op.kind, OpKind::Join | OpKind::Rest);
+        if on_no_object || op.object != step.object {
             return false;
         }
         step.kind.writes()

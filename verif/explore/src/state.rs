@@ -23,6 +23,8 @@ pub(crate) enum OpKind {
     Lock,
     /// Disabled until the thread has ended.
     Join,
+    /// Disabled while any other thread can run.
+    Rest,
     /// A choice, taken at once.
     Choose(usize),
     /// Over a limit.
@@ -131,7 +133,7 @@ impl State {
                 let (writes, ready) = t.probed?;
                 (self.objects[t.op.object as usize].writes == writes).then_some(ready)
             }
-            OpKind::Stuck => Some(false),
+            OpKind::Rest | OpKind::Stuck => Some(false),
             _ => Some(true),
         }
     }
@@ -294,6 +296,26 @@ impl State {
         t.past.set(thread, num);
         t.past.join(&past);
         let (kind, object, clock) = (StepKind::Join, other as u32, t.past);
+        self.idle = 0;
+        let (before, after, prev, prev_write) = (0, 0, 0, 0);
+        let step = Step { thread, kind, object, before, after, at, num, clock, prev, prev_write };
+        self.steps.push(step);
+    }
+
+    /// The running thread has seen that nobody else can go on: all that they did is before it.
+    pub(crate) fn rested(&mut self, at: Loc) {
+        let Some(thread) = self.current else { return };
+        let (mut past, mut clock) = (Clock::ZERO, Clock::ZERO);
+        for other in &self.threads {
+            past.join(&other.past);
+            clock.join(&other.view.clock);
+        }
+        let t = &mut self.threads[thread];
+        t.view.clock.join(&clock);
+        let num = t.past.get(thread) + 1;
+        t.past.set(thread, num);
+        t.past.join(&past);
+        let (kind, object, clock) = (StepKind::Rest, 0, t.past);
         self.idle = 0;
         let (before, after, prev, prev_write) = (0, 0, 0, 0);
         let step = Step { thread, kind, object, before, after, at, num, clock, prev, prev_write };

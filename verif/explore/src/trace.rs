@@ -42,6 +42,8 @@ pub enum StepKind {
     Unlock,
     /// Join of an ended thread; the object is the thread.
     Join,
+    /// Nobody else could go on; the object is 0.
+    Rest,
 }
 
 impl StepKind {
@@ -66,6 +68,7 @@ impl StepKind {
             Lock => "lock",
             Unlock => "unlock",
             Join => "join",
+            Rest => "rest",
         }
     }
 }
