@@ -12,6 +12,7 @@
 mod clock;
 mod coro;
 mod dpor;
+pub mod handles;
 mod minimise;
 mod quiet;
 mod race;
@@ -26,6 +27,11 @@ pub use clock::MAX_THREADS;
 pub use minimise::{minimise, Minimised};
 pub use schedule::{ParseError, Pick, Schedule};
 pub use trace::{Access, Blocked, End, Execution, Limit, Loc, Race, Step, StepKind, What};
+
+/// The example in the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
 
 use random::{Follow, SplitMix};
 use rt::with;

@@ -228,13 +228,17 @@ pub fn fence(order: Ordering) {
 
 /// Starts a thread; gives its number, in order of spawning.
 pub fn spawn(body: Box<dyn FnOnce()>, at: Loc) -> usize {
-    let child = with(|s| s.live().map(|_| s.spawn(body)));
-    match child {
-        None => 0,
-        Some(Some(child)) => child,
-        Some(None) => {
-            with(|s| s.limit = Some(Limit::Threads));
-            stop_if(true, at);
+    // What cannot be started is given back, to be dropped while the state is not borrowed.
+    match with(|s| s.spawn(body)) {
+        Ok(child) => child,
+        Err(body) => {
+            drop(body);
+            let over = with(|s| {
+                let live = s.live().is_some();
+                s.limit = s.limit.or(live.then_some(Limit::Threads));
+                live
+            });
+            stop_if(over, at);
             0
         }
     }

@@ -205,18 +205,18 @@ impl State {
         }
     }
 
-    /// A child of the running thread, or none when there are too many.
-    pub(crate) fn spawn(&mut self, body: Box<dyn FnOnce()>) -> Option<usize> {
-        let parent = self.current?;
+    /// A child of the running thread; the body comes back when there are too many, or when
+    /// nothing runs.
+    pub(crate) fn spawn(&mut self, body: Box<dyn FnOnce()>) -> Result<usize, Box<dyn FnOnce()>> {
         let id = self.threads.len();
-        if id >= self.max_threads.min(MAX_THREADS) {
-            return None;
-        }
+        let Some(parent) = self.live().filter(|_| id < self.max_threads.min(MAX_THREADS)) else {
+            return Err(body);
+        };
         let child = Thread::new(id, Some(&self.threads[parent]));
         self.threads[parent].view.clock.bump(parent);
         self.threads.push(child);
         self.newborn.push(body);
-        Some(id)
+        Ok(id)
     }
 
     /// A step on `object` that leaves `after` there; `order` is that of the read and the write.
