@@ -1,6 +1,6 @@
 //! Completion queues: owner by lap, arm with sequence numbers, moderation, overrun.
 
-use crate::eq::put;
+use crate::eq::entry;
 use crate::out::Read;
 use crate::{ArmSource, ConnectX3};
 use pollproof_events::{emit, Event, What};
@@ -196,14 +196,14 @@ impl ConnectX3 {
         let Some(cq) = self.cqs.get_mut(cqn as usize).and_then(Option::as_mut) else { return };
         let index = cq.producer;
         let lap = index >> cq.context.log_size & 1;
-        let mut entry = [0; cqe::BYTES as usize];
-        put(&mut entry, cqe::MY_QPN, what.qpn);
-        put(&mut entry, cqe::RSS_HASH, what.hash);
-        put(&mut entry, cqe::STATUS, what.status << 16);
-        put(&mut entry, cqe::BYTE_CNT, what.byte_count);
-        let index_checksum = u32::from(what.wqe_index) << 16 | u32::from(what.checksum);
-        put(&mut entry, cqe::WQE_INDEX_CHECKSUM, index_checksum);
-        put(&mut entry, cqe::OWNER_OPCODE, (lap * cqe::OWNER) | what.opcode);
+        let entry = entry(&[
+            (cqe::MY_QPN, what.qpn),
+            (cqe::RSS_HASH, what.hash),
+            (cqe::STATUS, what.status << 16),
+            (cqe::BYTE_CNT, what.byte_count),
+            (cqe::WQE_INDEX_CHECKSUM, u32::from(what.wqe_index) << 16 | u32::from(what.checksum)),
+            (cqe::OWNER_OPCODE, (lap * cqe::OWNER) | what.opcode),
+        ]);
         // With a stride of 64 the body lies in the upper half.
         let stride = cq.context.stride_bytes;
         let slot = index & (cq.size() - 1);
@@ -214,7 +214,7 @@ impl ConnectX3 {
         cq.producer = index.wrapping_add(1);
         let (record, epoch) = (cq.context.db_record, cq.epoch);
         emit(Event::CqeWrite { cq: cqn, index, number: what.number });
-        self.out.complete(addr, Payload::copy(&entry));
+        self.out.complete(addr, Payload::entry(entry));
         if self.params.arm == ArmSource::Record {
             let arm = Read::CqArm { cqn, epoch };
             self.stats.record_reads += 1;

@@ -25,11 +25,13 @@ impl Class {
         &self.input[..usize::from(self.input_len)]
     }
 
-    fn put(&mut self, bytes: &[u8]) {
+    /// Appends to the input. `N` is known where it is called: no loop and no call is left.
+    #[inline]
+    fn put<const N: usize>(&mut self, bytes: &[u8; N]) {
         let start = usize::from(self.input_len);
-        if let Some(to) = self.input.get_mut(start..start + bytes.len()) {
+        if let Some(to) = self.input.get_mut(start..start + N) {
             to.copy_from_slice(bytes);
-            self.input_len += bytes.len() as u8;
+            self.input_len += N as u8;
         }
     }
 }
@@ -48,47 +50,56 @@ pub fn classify(frame: &[u8]) -> Class {
         kind => (kind, 14),
     };
     let rest = frame.get(at..).unwrap_or(&[]);
-    let class = match kind {
-        Some(ETHERTYPE_IPV4) => ipv4(rest),
-        Some(ETHERTYPE_IPV6) => ipv6(rest),
+    let mut class = Class::NONE;
+    // Filled in place: a copy of the half-written input would stall.
+    let _ = match kind {
+        Some(ETHERTYPE_IPV4) => ipv4(&mut class, rest),
+        Some(ETHERTYPE_IPV6) => ipv6(&mut class, rest),
         _ => None,
     };
-    class.unwrap_or(Class::NONE)
+    class
 }
 
-fn ipv4(packet: &[u8]) -> Option<Class> {
+/// Stops at the first thing that is not there.
+#[inline]
+fn ipv4(class: &mut Class, packet: &[u8]) -> Option<()> {
     let header: &[u8; 20] = packet.first_chunk()?;
     let header_len = 4 * usize::from(header[0] & 15);
     if header[0] >> 4 != 4 || header_len < 20 {
         return None;
     }
-    let mut class = Class { status: cqe::STATUS_IPV4, ..Class::NONE };
-    if fold(sum(packet.get(..header_len)?)) == 0xffff {
+    let whole_header = packet.get(..header_len)?;
+    class.status = cqe::STATUS_IPV4;
+    if fold(sum(whole_header)) == 0xffff {
         class.status |= cqe::STATUS_IPOK;
     }
-    class.put(&header[12..20]);
+    let addresses: &[u8; 8] = header.last_chunk()?;
+    class.put(addresses);
     let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
     if !fragment {
-        l4(&mut class, header[9], packet.get(header_len..total), &header[12..20]);
+        l4(class, header[9], packet.get(header_len..total), addresses);
     }
-    Some(class)
+    Some(())
 }
 
-fn ipv6(packet: &[u8]) -> Option<Class> {
+#[inline]
+fn ipv6(class: &mut Class, packet: &[u8]) -> Option<()> {
     let header: &[u8; 40] = packet.first_chunk()?;
     if header[0] >> 4 != 6 {
         return None;
     }
     // No header checksum: "OK" is what lets the driver trust the rest (`en_rx.c`).
-    let mut class = Class { status: cqe::STATUS_IPV6 | cqe::STATUS_IPOK, ..Class::NONE };
-    class.put(&header[8..40]);
+    class.status = cqe::STATUS_IPV6 | cqe::STATUS_IPOK;
+    let addresses: &[u8; 32] = header.last_chunk()?;
+    class.put(addresses);
     let len = usize::from(u16::from_be_bytes([header[4], header[5]]));
-    l4(&mut class, header[6], packet.get(40..40 + len), &header[8..40]);
-    Some(class)
+    l4(class, header[6], packet.get(40..40 + len), addresses);
+    Some(())
 }
 
 /// `segment` is the whole payload of the IP packet, or `None` when it is cut.
+#[inline]
 fn l4(class: &mut Class, protocol: u8, segment: Option<&[u8]>, addresses: &[u8]) {
     let (status, min, checksum_at) = match protocol {
         TCP => (cqe::STATUS_TCP, 20, 16),
@@ -97,7 +108,9 @@ fn l4(class: &mut Class, protocol: u8, segment: Option<&[u8]>, addresses: &[u8])
     };
     let Some(segment) = segment.filter(|s| s.len() >= min) else { return };
     class.status |= status;
-    class.put(&segment[..4]);
+    if let Some(ports) = segment.first_chunk::<4>() {
+        class.put(ports);
+    }
     let absent = protocol == UDP && segment[checksum_at..checksum_at + 2] == [0, 0];
     let pseudo = sum(addresses)
         + u64::from(u16::from_ne_bytes([0, protocol]))
@@ -117,11 +130,19 @@ fn sum(bytes: &[u8]) -> u64 {
         even += word & 0xffff_ffff;
         odd += word >> 32;
     }
-    let mut last = [0; 8];
-    let rest = chunks.remainder();
-    last[..rest.len()].copy_from_slice(rest);
-    let word = u64::from_ne_bytes(last);
-    even + odd + (word & 0xffff_ffff) + (word >> 32)
+    let mut rest = chunks.remainder();
+    if let Some((word, more)) = rest.split_first_chunk::<4>() {
+        even += u64::from(u32::from_ne_bytes(*word));
+        rest = more;
+    }
+    if let Some((half, more)) = rest.split_first_chunk::<2>() {
+        even += u64::from(u16::from_ne_bytes(*half));
+        rest = more;
+    }
+    if let Some(&byte) = rest.first() {
+        even += u64::from(u16::from_ne_bytes([byte, 0]));
+    }
+    even + odd
 }
 
 #[inline]

@@ -11,10 +11,12 @@
 //! Not modelled: an IOMMU (bus addresses are identity), cache lines and non-coherent DMA, NUMA,
 //! partial unmap, pages shared by several fragments.
 
+mod config;
 mod host;
 mod ledger;
 mod shared;
 
+pub use config::{AllocError, AreaLayout, Config, Counters, FailPlan};
 pub use host::HostMem;
-pub use ledger::{AllocError, AreaLayout, Config, Counters, FailPlan, BUF_BASE, COHERENT_BASE};
+pub use ledger::{BUF_BASE, COHERENT_BASE};
 pub use shared::SharedMem;

@@ -320,3 +320,9 @@ impl SharedMem {
 fn le(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |b| u32::from_le_bytes(*b))
 }
+
+/// Several threads share it.
+const _: () = {
+    const fn assert_shared<T: Send + Sync>() {}
+    assert_shared::<SharedMem>();
+};
