@@ -50,7 +50,7 @@ impl Net {
         // rcu_dereference: an acquire load here, since no engine follows address dependencies.
         let mut link = self.hash.head(id).load(Acquire);
         // A chain is as long as there are contexts; a corrupt one may loop.
-        for _ in 0..=crate::lock(&self.napis).len() {
+        for _ in 0..=self.contexts() {
             let napi = self.napi(link.checked_sub(1)?)?;
             napi.lifetime.used();
             if napi.id.get() == id {
@@ -82,7 +82,7 @@ impl Net {
     fn issue_id(&self) -> u32 {
         let mut id = self.hash.last_id.get().wrapping_add(1);
         // With n contexts, one of n + 1 ids in a row is free.
-        let tries = if bug("A-2") { 0 } else { crate::lock(&self.napis).len() };
+        let tries = if bug("A-2") { 0 } else { self.contexts() };
         for _ in 0..tries {
             id = id.max(self.hash.min_id);
             if self.find(id).is_none() {
@@ -118,7 +118,7 @@ impl Net {
             head.store(after, Release);
             return;
         }
-        for _ in 0..=crate::lock(&self.napis).len() {
+        for _ in 0..=self.contexts() {
             let Some(previous) = link.checked_sub(1).and_then(|slot| self.napi(slot)) else {
                 return;
             };

@@ -110,6 +110,16 @@ impl Net {
         })
     }
 
+    /// What this core stands on.
+    pub fn below(&self) -> &Below {
+        &self.below
+    }
+
+    /// Contexts that were ever added: the most that a chain of the hash can hold.
+    pub(crate) fn contexts(&self) -> usize {
+        lock(&self.napis).len()
+    }
+
     /// The context in a slot, dead or alive.
     pub fn napi(&self, slot: u32) -> Option<Arc<Napi>> {
         lock(&self.napis).get(slot as usize).cloned()

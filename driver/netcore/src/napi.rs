@@ -95,7 +95,7 @@ impl Net {
     /// `netif_napi_add`: a context starts owned, so that nobody schedules it before it is enabled.
     pub fn netif_napi_add(&self, poll: Arc<dyn NapiPoll>, weight: i32) -> Arc<Napi> {
         let napi = Arc::new(Napi {
-            slot: lock(&self.napis).len() as u32,
+            slot: self.contexts() as u32,
             weight,
             lifetime: Lifetime::new("napi"),
             state: AtomicU32::new((NapiState::SCHED | NapiState::NPSVC).bits()),

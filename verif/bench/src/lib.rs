@@ -1,1 +1,7 @@
-//! TODO
+//! The only place that sees both sides: builds the house from street to guest, timed or explored.
+
+pub mod explored;
+pub mod run;
+pub mod scenario;
+
+pub use pollproof_engines::Verdict;

@@ -5,7 +5,7 @@
 //! bit in the pending word of the CPU that the vector is bound to. A timer may fire whenever it is
 //! armed.
 
-use pollproof_events::{emit, Event, Owner};
+use pollproof_events::{emit, Event};
 use pollproof_hostmem::{AreaLayout, SharedMem};
 use pollproof_kapi::{self as kapi, DmaAddr, Layout, NoMemory};
 use pollproof_pcie::MsixTable;
@@ -59,8 +59,10 @@ pub struct ExploredHost {
     pub(crate) pending: Vec<AtomicU32>,
     /// Armed timers.
     pub(crate) armed: AtomicU32,
-    /// Timers that were started and neither ran nor were cancelled; held while one runs.
+    /// Timers that were started and neither ran nor were cancelled.
     live: SpinLock<u32>,
+    /// Held while a timer's callback runs.
+    timer_running: SpinLock<()>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -85,6 +87,7 @@ impl ExploredHost {
             pending: (0..cpus).map(|_| AtomicU32::new(0)).collect(),
             armed: AtomicU32::new(0),
             live: SpinLock::new(0),
+            timer_running: SpinLock::new(()),
         })
     }
 
@@ -136,10 +139,12 @@ impl ExploredHost {
     /// Runs a timer that fired, unless it was cancelled meanwhile.
     pub(crate) fn run_timer(&self, timer: u32, callback: impl FnOnce()) {
         let Some(bit) = timer_bit(timer) else { return };
+        let _running = self.timer_running.lock();
         let mut live = self.live.lock();
-        if *live & bit != 0 {
-            *live &= !bit;
-            drop(live);
+        let wanted = *live & bit != 0;
+        *live &= !bit;
+        drop(live);
+        if wanted {
             cpu::in_softirq(callback);
         }
     }
@@ -307,21 +312,18 @@ impl kapi::Timer for ExploredHost {
     }
 
     fn cancel(&self, timer: u32) -> bool {
-        // The lock is held while a callback runs, so none runs when this returns.
         let Some(bit) = timer_bit(timer) else { return false };
         let mut live = self.live.lock();
         let was = *live & bit != 0;
         *live &= !bit;
+        drop(live);
         if was {
             self.armed.fetch_and(!bit, AcqRel);
         }
+        // No callback runs when this returns.
+        drop(self.timer_running.lock());
         was
     }
-}
-
-/// Owner of whatever the driver allocates and does not give away; for checks at the end.
-pub(crate) fn leaked(mem: &SharedMem, bufs: &[DmaAddr]) -> usize {
-    bufs.iter().filter(|b| !matches!(mem.owner(**b), Some(Owner::Free) | None)).count()
 }
 
 /// Loads a word of the pending set, for agents.

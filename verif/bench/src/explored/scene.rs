@@ -12,8 +12,12 @@ use pollproof_hostmem::{Config, FailPlan, SharedMem};
 use pollproof_kapi::Below;
 use pollproof_mlx4::{ArmForm, Mlx4Options, Mlx4Port, FIRST_OOM_TIMER};
 use pollproof_netcore::{Era, Keep, Net, NetOptions};
+use pollproof_sync::switch::fault;
 use pollproof_sync::thread::{self, JoinHandle};
-use pollproof_sync::{Ordering::Release, RcuForm};
+use pollproof_sync::{
+    Ordering::{AcqRel, Acquire, Release},
+    RcuForm,
+};
 use pollproof_wire::Frame;
 use std::sync::Arc;
 
@@ -102,7 +106,7 @@ impl Scene {
         let host = ExploredHost::new(SharedMem::new(config), options.net.cpus, options.posted_max);
         let mut params = Params::zero();
         if options.mlx4.arm == ArmForm::RecordAndRecheck {
-            params.arm_source = ArmSource::Record;
+            params.arm = ArmSource::Record;
         }
         let device = ExploredDevice::new(ConnectX3::new(params), host.clone());
         let below = Below {
@@ -115,12 +119,11 @@ impl Scene {
         let net = Net::new(options.net.clone(), below.clone());
         let port = Mlx4Port::new(options.mlx4.clone(), below, net.clone(), device.clone());
         if let Err(error) = port.start_port() {
-            pollproof_sync::switch::fault("BENCH-BOUND", format!("the port does not open: {error}"), {
-                std::panic::Location::caller()
-            });
+            let why = format!("the port does not open: {error}");
+            fault("BENCH-BOUND", why, std::panic::Location::caller());
         }
         device.settle();
-        host.mem.set_fail_allocs(options.fail_allocs.clone());
+        host.mem.set_fail_allocs(options.fail_allocs);
         Self { host, device, net, port, agents: vec![], actors: vec![], cpus: options.net.cpus }
     }
 
@@ -157,7 +160,11 @@ impl Scene {
     }
 
     /// Something else happens on `cpu`, beside everything else.
-    pub fn actor(&mut self, cpu: u32, body: impl FnOnce(&Arc<Net>, &Arc<Mlx4Port>) + Send + 'static) {
+    pub fn actor(
+        &mut self,
+        cpu: u32,
+        body: impl FnOnce(&Arc<Net>, &Arc<Mlx4Port>) + Send + 'static,
+    ) {
         let (net, port) = (self.net.clone(), self.port.clone());
         self.actors.push(thread::spawn(cpu, move || body(&net, &port)));
     }
@@ -166,7 +173,7 @@ impl Scene {
     #[track_caller]
     pub fn finish(self) {
         thread::rest();
-        self.emit_rest();
+        self.emit_rest(false);
         for actor in self.actors {
             actor.join();
         }
@@ -185,9 +192,22 @@ impl Scene {
         }
     }
 
-    /// State of each queue, as events.
+    /// Takes the interrupts that are pending on a CPU now, as that CPU.
+    pub fn take_interrupts(&self, cpu: u32) {
+        let pending = self.host.pending[cpu as usize].swap(0, AcqRel);
+        for vector in (0..VECTORS).filter(|v| pending & 1 << v != 0) {
+            self.host.run_handler(vector);
+        }
+    }
+
+    /// Whether an interrupt is pending on a CPU.
+    pub fn interrupt_pending(&self, cpu: u32) -> bool {
+        self.host.pending[cpu as usize].load(Acquire) != 0
+    }
+
+    /// State of each queue, as events; `wakeup` says that somebody is still coming.
     #[track_caller]
-    pub fn emit_rest(&self) {
+    pub fn emit_rest(&self, wakeup: bool) {
         let mut queued = 0;
         let held = self.device.step(|core| core.held());
         for state in self.port.ring_states() {
@@ -201,10 +221,10 @@ impl Scene {
                 posted: state.posted,
                 enabled: state.up,
                 armed: cq.armed,
-                wakeup: false,
+                wakeup,
             }));
         }
-        emit(Event::RestHeld { device: held as u64, queued });
+        emit(Event::RestHeld { device: held, queued });
     }
 }
 
@@ -251,7 +271,6 @@ fn run_timers(host: &ExploredHost) {
 }
 
 fn take_armed(host: &ExploredHost) -> u32 {
-    use pollproof_sync::Ordering::{AcqRel, Acquire};
     loop {
         host.armed.wait(Acquire, |a| a != 0);
         let lowest = |a: u32| a & a.wrapping_neg();

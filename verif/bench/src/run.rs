@@ -1,0 +1,227 @@
+//! Runs a scenario under an engine with all rules watching, and makes what is found readable.
+
+use crate::scenario::{EngineKind, Scenario};
+use pollproof_engines::{
+    check_explore, check_loom, check_shuttle, minimise_explore, replay_explore, AtEnd, Config,
+    EngineFinding, Outcome, TraceLine, Verdict, Walk,
+};
+use pollproof_events::{with_visitor, Record};
+use pollproof_rules::{Finding, Judge};
+use pollproof_sync::switch::{with_bug, without_site, Site};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// Limits of a run. What hits one is UNKNOWN, never a pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Executions of explore and loom.
+    pub max_executions: u64,
+    /// Executions of shuttle.
+    pub samples: u64,
+    /// Seed of shuttle.
+    pub seed: u64,
+    /// Executions spent on making a counterexample smaller.
+    pub minimise: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_executions: 400_000, samples: 500, seed: 7, minimise: 3_000 }
+    }
+}
+
+/// What is changed in a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Change {
+    /// Documented bug that is switched on; `""` is none.
+    pub bug: &'static str,
+    /// Barrier or ordering that is taken out.
+    pub site: Option<Site>,
+}
+
+/// A rule that was broken, with all that helps to understand it.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Rule.
+    pub rule: &'static str,
+    /// What happened.
+    pub message: String,
+    /// File and line.
+    pub at: Option<Site>,
+    /// The other half of a race.
+    pub other: Option<Site>,
+    /// Other rules that the same execution broke.
+    pub others: Vec<(&'static str, String)>,
+    /// Events of the execution.
+    pub records: Vec<Record>,
+    /// Steps of the execution, where the engine tells.
+    pub trace: Vec<TraceLine>,
+    /// What replays it under the same engine.
+    pub schedule: Option<String>,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Scenario.
+    pub scenario: &'static Scenario,
+    /// Engine.
+    pub engine: EngineKind,
+    /// Executions that ended.
+    pub executions: u64,
+    /// Redundant executions.
+    pub blocked: u64,
+    /// Events that the rules saw.
+    pub events: u64,
+    /// How far it came.
+    pub verdict: Verdict,
+    /// Points that had to be reached and were not.
+    pub unreached: Vec<(&'static str, &'static str)>,
+    /// What was found.
+    pub found: Option<Found>,
+}
+
+impl Run {
+    /// Whether a rule was broken, among others perhaps.
+    pub fn breaks(&self, rule: &str) -> bool {
+        self.found
+            .as_ref()
+            .is_some_and(|f| f.rule == rule || f.others.iter().any(|(r, _)| *r == rule))
+    }
+
+    /// Whether nothing was found and the verdict says something.
+    pub fn is_clean(&self) -> bool {
+        self.found.is_none() && !self.is_inconclusive()
+    }
+
+    /// Whether a limit was hit, or a point that must be reached was not.
+    pub fn is_inconclusive(&self) -> bool {
+        self.found.is_none()
+            && (matches!(self.verdict, Verdict::Unknown(_)) || !self.unreached.is_empty())
+    }
+}
+
+/// What the end of each execution adds to.
+#[derive(Default)]
+struct Watch {
+    events: u64,
+    reached: BTreeSet<(&'static str, &'static str)>,
+    /// Events of the execution that failed last.
+    failed: Vec<Record>,
+}
+
+type Records = Rc<RefCell<Vec<Record>>>;
+
+fn to_engine(finding: &Finding) -> EngineFinding {
+    EngineFinding::new(finding.rule, finding.message.clone(), Some(finding.at))
+}
+
+/// The check at the end of each execution: judges its events.
+fn judge_each(records: Records, watch: Rc<RefCell<Watch>>) -> AtEnd {
+    Box::new(move |ended| {
+        let seen = std::mem::take(&mut *records.borrow_mut());
+        let judge = Judge::of(&seen);
+        let mut watch = watch.borrow_mut();
+        watch.events += seen.len() as u64;
+        watch.reached.extend(judge.reached().iter().copied());
+        let finding = judge.findings().first().map(to_engine);
+        if finding.is_some() || !ended.findings.is_empty() {
+            watch.failed = seen;
+        }
+        finding
+    })
+}
+
+/// Runs `body` with its events recorded and judged, in the given surroundings.
+fn watched<R>(change: Change, body: impl FnOnce(AtEnd) -> R) -> (R, Watch) {
+    let records: Records = Rc::default();
+    let watch: Rc<RefCell<Watch>> = Rc::default();
+    let at_end = judge_each(records.clone(), watch.clone());
+    let outcome = with_visitor(records, || {
+        with_bug(change.bug, || without_site(change.site, || body(at_end)))
+    });
+    let watch = std::mem::take(&mut *watch.borrow_mut());
+    (outcome, watch)
+}
+
+/// Runs a scenario under an engine, as it is or with a change.
+pub fn run(
+    scenario: &'static Scenario,
+    engine: EngineKind,
+    change: Change,
+    limits: &Limits,
+) -> Run {
+    let config = config(scenario, engine, limits);
+    let body = scenario.body;
+    let (outcome, watch) = watched(change, |at_end| match engine {
+        EngineKind::Explore => check_explore(&config, body, at_end),
+        EngineKind::Loom => check_loom(&config, body, at_end),
+        EngineKind::Shuttle => {
+            check_shuttle(&config, Walk::Urw, limits.samples, limits.seed, body, at_end)
+        }
+    });
+    let mut run = to_run(scenario, engine, outcome, watch);
+    if engine == EngineKind::Explore {
+        minimise(&mut run, change, &config, limits);
+    }
+    run
+}
+
+fn config(scenario: &Scenario, engine: EngineKind, limits: &Limits) -> Config {
+    let bound = (engine == EngineKind::Loom).then_some(scenario.loom_preemptions).flatten();
+    Config {
+        max_executions: limits.max_executions,
+        preemption_bound: bound.map(|b| b as u32),
+        ..Config::default()
+    }
+}
+
+fn to_run(scenario: &'static Scenario, engine: EngineKind, outcome: Outcome, watch: Watch) -> Run {
+    let unreached =
+        scenario.must_reach.iter().filter(|p| !watch.reached.contains(*p)).copied().collect();
+    let others = outcome.others.iter().map(|f| (f.rule, f.message.clone())).collect();
+    Run {
+        scenario,
+        engine,
+        executions: outcome.executions,
+        blocked: outcome.blocked,
+        events: watch.events,
+        verdict: outcome.verdict,
+        unreached,
+        found: outcome.finding.map(|f| Found {
+            rule: f.rule,
+            message: f.message,
+            at: f.at,
+            other: f.other,
+            others,
+            records: watch.failed,
+            trace: f.trace,
+            schedule: f.schedule,
+        }),
+    }
+}
+
+/// Looks for the same failure with fewer preemptions, and shows that one instead.
+fn minimise(run: &mut Run, change: Change, config: &Config, limits: &Limits) {
+    let Some(found) = &run.found else { return };
+    let Some(Ok(schedule)) = found.schedule.as_ref().map(|s| s.parse()) else { return };
+    let (rule, body) = (found.rule, run.scenario.body);
+    let (smaller, _) = watched(change, |at_end| {
+        minimise_explore(config, &schedule, rule, limits.minimise, body, at_end)
+    });
+    let Some(smaller) = smaller else { return };
+    let replayed = replay(run.scenario, change, &smaller.schedule.to_string());
+    if let Ok(Run { found: Some(found), .. }) = replayed {
+        run.found = Some(found);
+    }
+}
+
+/// Runs the one execution of a schedule of our explorer.
+pub fn replay(scenario: &'static Scenario, change: Change, schedule: &str) -> Result<Run, String> {
+    let schedule = schedule.parse().map_err(|error| format!("schedule: {error}"))?;
+    let (outcome, watch) = watched(change, |at_end| {
+        replay_explore(&Config::default(), &schedule, scenario.body, at_end)
+    });
+    Ok(to_run(scenario, EngineKind::Explore, outcome, watch))
+}

@@ -1,0 +1,37 @@
+//! Arm and look again: the device reads the arm record from memory after each completion, so it can
+//! miss an arm that comes at the same time.
+
+use super::ENGINES;
+use pollproof_bench::explored::{frame, Scene, SceneOptions, DEVICE_CPU};
+use pollproof_bench::scenario::Scenario;
+use pollproof_mlx4::ArmForm;
+use pollproof_sync::thread;
+
+/// The first frame's interrupt was taken; while its poll ends, a second frame comes.
+fn arm_record() {
+    let mut options = SceneOptions::small(1, 1);
+    options.mlx4.arm = ArmForm::RecordAndRecheck;
+    options.mlx4.weight = 4;
+    let scene = Scene::open(&options);
+    scene.device.run_wire(vec![frame(0, 1)]);
+    scene.take_interrupts(0);
+    let device = scene.device.clone();
+    let wire = thread::spawn(DEVICE_CPU, move || device.run_wire(vec![frame(1, 1)]));
+    while scene.net.do_softirq() {}
+    wire.join();
+    // An interrupt that is pending now is somebody who is coming.
+    let coming = scene.interrupt_pending(0);
+    scene.emit_rest(coming);
+}
+
+/// The scenario.
+pub const ARM_RECORD: Scenario = Scenario {
+    id: "mlx4/arm-record",
+    about: "A poll arms by record and looks again while the device completes another frame.",
+    threads: 2,
+    body: arm_record,
+    engines: ENGINES,
+    must_reach: &[("NO-LOST-WORK", "rest"), ("ARM-DISCIPLINE", "armed")],
+    optimal: None,
+    loom_preemptions: None,
+};

@@ -1,0 +1,181 @@
+//! NAPI by itself: ownership that moves between CPUs, netpoll, and budgets against ready work.
+
+use super::{bare_net, ENGINES};
+use pollproof_bench::scenario::Scenario;
+use pollproof_events::{emit, Event, RestCq};
+use pollproof_netcore::{Napi, NapiPoll, Net};
+use pollproof_sync::Ordering::{Acquire, Release};
+use pollproof_sync::{thread, AtomicU32, PlainU32, What};
+use std::sync::{Arc, OnceLock};
+
+/// A driver whose device is a counter of ready packets.
+struct Counter {
+    net: OnceLock<Arc<Net>>,
+    ready: AtomicU32,
+    /// State that only the owner of the context may touch.
+    taken: PlainU32,
+}
+
+impl Counter {
+    fn new(net: &Arc<Net>, ready: u32) -> (Arc<Self>, Arc<Napi>) {
+        let taken = What { rule: "SINGLE-CONSUMER", name: "driver state" };
+        let counter = Arc::new(Self {
+            net: OnceLock::new(),
+            ready: AtomicU32::new(ready),
+            taken: PlainU32::new(0, taken),
+        });
+        let _ = counter.net.set(net.clone());
+        (0..ready).for_each(completed);
+        let napi = net.netif_napi_add(counter.clone(), 2);
+        (counter, napi)
+    }
+}
+
+/// Packet `index` is ready.
+fn completed(index: u32) {
+    emit(Event::CqeWrite { cq: 0, index, number: index.into() });
+}
+
+impl NapiPoll for Counter {
+    fn poll(&self, napi: &Arc<Napi>, budget: i32) -> i32 {
+        let mut work = 0;
+        while work < budget && self.taken.get() < self.ready.load(Acquire) {
+            let index = self.taken.get();
+            emit(Event::CqeConsume { cq: 0, index, napi: napi.slot });
+            self.taken.set(index + 1);
+            work += 1;
+        }
+        if let (true, Some(net)) = (work < budget, self.net.get()) {
+            net.napi_complete_done(napi, work);
+        }
+        work
+    }
+}
+
+/// A driver opens its queue on one CPU while another schedules it.
+fn enable_schedule() {
+    let net = bare_net(2);
+    let (counter, napi) = Counter::new(&net, 1);
+    let (enabled, scheduled) = (net.clone(), net.clone());
+    let same = napi.clone();
+    let opener = thread::spawn(0, move || {
+        counter.taken.set(0);
+        enabled.napi_enable(&napi);
+    });
+    let interrupt = thread::spawn(1, move || {
+        scheduled.napi_schedule(&same);
+        scheduled.do_softirq();
+    });
+    opener.join();
+    interrupt.join();
+}
+
+/// Work comes while a poll is about to complete: a refused schedule must bring another poll.
+fn complete_schedule() {
+    let net = bare_net(2);
+    let (counter, napi) = Counter::new(&net, 0);
+    net.napi_enable(&napi);
+    net.napi_schedule(&napi);
+    let (other, same, ready) = (net.clone(), napi.clone(), counter.clone());
+    let device = thread::spawn(1, move || {
+        completed(0);
+        ready.ready.store(1, Release);
+        other.napi_schedule(&same);
+        other.do_softirq();
+    });
+    net.do_softirq();
+    device.join();
+    net.do_softirq();
+    let left = counter.ready.load(Acquire) - counter.taken.get();
+    emit(Event::Rest(RestCq {
+        cq: 0,
+        napi: napi.slot,
+        unconsumed: left,
+        posted: 1,
+        enabled: true,
+        armed: true,
+        wakeup: false,
+    }));
+}
+
+/// Two CPUs netpoll one context.
+fn netpoll_twice() {
+    let net = bare_net(2);
+    let (_counter, napi) = Counter::new(&net, 0);
+    net.napi_enable(&napi);
+    let (other, same) = (net.clone(), napi.clone());
+    let second = thread::spawn(1, move || {
+        other.netpoll_poll_one(&same);
+    });
+    net.netpoll_poll_one(&napi);
+    second.join();
+}
+
+/// Every budget of 0 to 4 against every number of ready packets of 0 to 4.
+fn budget_sweep() {
+    let net = bare_net(1);
+    let ready = thread::choose(5) as u32;
+    let budget = thread::choose(5) as i32;
+    let (counter, napi) = Counter::new(&net, ready);
+    net.napi_enable(&napi);
+    if budget == 0 {
+        net.netpoll_poll_one(&napi);
+        return;
+    }
+    while counter.taken.get() < ready || net.softirq_pending() {
+        net.napi_schedule(&napi);
+        net.do_softirq();
+    }
+}
+
+const fn scenario(
+    id: &'static str,
+    threads: u32,
+    body: fn(),
+    must_reach: &'static [(&'static str, &'static str)],
+    about: &'static str,
+) -> Scenario {
+    Scenario {
+        id,
+        about,
+        threads,
+        body,
+        engines: ENGINES,
+        must_reach,
+        optimal: None,
+        loom_preemptions: None,
+    }
+}
+
+/// A queue is enabled beside a schedule.
+pub const ENABLE_SCHEDULE: Scenario = scenario(
+    "napi/enable-schedule",
+    3,
+    enable_schedule,
+    &[("NAPI-LIFECYCLE", "enabled"), ("SINGLE-CONSUMER", "polled")],
+    "A driver enables its context while another CPU schedules it.",
+);
+/// A schedule is refused beside a completion.
+pub const COMPLETE_SCHEDULE: Scenario = scenario(
+    "napi/complete-schedule",
+    2,
+    complete_schedule,
+    &[("NO-LOST-WORK", "rest"), ("NAPI-BUDGET", "completed")],
+    "Work comes and is scheduled while a poll completes.",
+);
+/// netpoll excludes netpoll.
+pub const NETPOLL_TWICE: Scenario = scenario(
+    "napi/netpoll-twice",
+    2,
+    netpoll_twice,
+    &[("NAPI-BUDGET", "zero-budget")],
+    "Two CPUs netpoll the same context.",
+);
+/// Budgets against ready work.
+pub const BUDGET_SWEEP: Scenario = scenario(
+    "napi/budget-sweep",
+    1,
+    budget_sweep,
+    &[("NAPI-BUDGET", "zero-budget"), ("NAPI-BUDGET", "full-budget")],
+    "Every budget against every number of ready packets, up to four.",
+);

@@ -1,0 +1,73 @@
+//! Scenarios: what driver, device and CPUs do beside each other, in the smallest form that matters.
+
+mod arm;
+mod core;
+mod hash;
+mod port;
+
+pub use arm::ARM_RECORD;
+pub use core::{BUDGET_SWEEP, COMPLETE_SCHEDULE, ENABLE_SCHEDULE, NETPOLL_TWICE};
+pub use hash::{
+    ADD_ADD_LOOKUP, ADD_DEL_LOOKUP, ADD_LOOKUP, BUSY_POLL_FREE, DEL_FREE_1, DEL_FREE_2, DEL_FREE_3,
+    DEL_LOOKUP, ID_WRAP, TWO_ADDERS,
+};
+pub use port::{
+    AFFINITY, BUSY_POLLERS, BUSY_POLL_STOP, FULL_BUDGET, MASKED_KTHREAD, NETPOLL, OOM, RX, STOP,
+    TIMER, TWO_LISTS_3_18, TWO_LISTS_6_12, WRAP,
+};
+
+use pollproof_bench::explored::ExploredHost;
+use pollproof_bench::scenario::{EngineKind, Scenario};
+use pollproof_hostmem::{Config, SharedMem};
+use pollproof_kapi::Below;
+use pollproof_netcore::{Net, NetOptions};
+use std::sync::Arc;
+
+/// Every scenario that is checked in its own right.
+pub const ALL: &[&Scenario] = &[
+    &ADD_LOOKUP,
+    &DEL_LOOKUP,
+    &ADD_ADD_LOOKUP,
+    &ADD_DEL_LOOKUP,
+    &TWO_ADDERS,
+    &DEL_FREE_1,
+    &DEL_FREE_2,
+    &DEL_FREE_3,
+    &BUSY_POLL_FREE,
+    &ID_WRAP,
+    &ENABLE_SCHEDULE,
+    &COMPLETE_SCHEDULE,
+    &NETPOLL_TWICE,
+    &BUDGET_SWEEP,
+    &RX,
+    &FULL_BUDGET,
+    &WRAP,
+    &AFFINITY,
+    &STOP,
+    &OOM,
+    &TIMER,
+    &NETPOLL,
+    &MASKED_KTHREAD,
+    &BUSY_POLL_STOP,
+    &BUSY_POLLERS,
+    &ARM_RECORD,
+];
+
+/// Only our explorer: the agents of these scenarios run until nothing is left to do, which the
+/// others can not tell.
+const EXPLORE: &[EngineKind] = &[EngineKind::Explore];
+const ENGINES: &[EngineKind] = &EngineKind::ALL;
+
+/// A network core without a device.
+fn bare_net(cpus: u32) -> Arc<Net> {
+    let config = Config { max_bufs: 0, buf_bytes: 64, ..Config::default() };
+    let host = ExploredHost::new(SharedMem::new(config), cpus, 0);
+    let below = Below {
+        mmio: host.clone(),
+        dma: host.clone(),
+        irq: host.clone(),
+        clock: host.clone(),
+        timer: host,
+    };
+    Net::new(NetOptions { cpus, hash_buckets: 1, ..NetOptions::default() }, below)
+}

@@ -1,0 +1,253 @@
+//! One mlx4 port with its device, interrupts and CPUs as agents.
+
+use super::EXPLORE;
+use pollproof_bench::explored::{frame, frames, Scene, SceneOptions};
+use pollproof_bench::scenario::Scenario;
+use pollproof_hostmem::FailPlan;
+use pollproof_mlx4::PollEndForm;
+use pollproof_netcore::Era;
+
+/// One CPU, `count` frames into a ring of two.
+fn receive(count: u64) {
+    let mut scene = Scene::open(&SceneOptions::small(1, 1));
+    scene.start([0]);
+    scene.wire(frames(count, 1));
+    scene.finish();
+}
+
+/// Both frames are there before the poll starts: it uses its whole budget.
+fn full_budget() {
+    let mut scene = Scene::open(&SceneOptions::small(1, 2));
+    scene.device.run_wire(frames(2, 1));
+    scene.start([0]);
+    scene.wire(vec![frame(2, 1)]);
+    scene.finish();
+}
+
+/// The vector's affinity moves to CPU 1 while CPU 0 has a full budget of work.
+fn affinity() {
+    let mut scene = Scene::open(&SceneOptions::small(2, 1));
+    scene.device.run_wire(frames(2, 1));
+    let host = scene.host.clone();
+    scene.start([0, 1]);
+    scene.actor(2, move |_, _| host.set_affinity(1, 1));
+    scene.wire(vec![frame(2, 1)]);
+    scene.finish();
+}
+
+/// The port is closed while a frame comes in.
+fn stop() {
+    let mut scene = Scene::open(&SceneOptions::small(2, 0));
+    scene.start([0]);
+    scene.actor(1, |_, port| port.stop_port());
+    scene.wire(frames(1, 1));
+    scene.finish();
+}
+
+/// Refill fails until the ring is empty.
+fn oom() {
+    let mut options = SceneOptions::small(1, 0);
+    options.fail_allocs = Some(FailPlan { first: 2, last: 3 });
+    let mut scene = Scene::open(&options);
+    scene.start([0]);
+    scene.start_timers();
+    scene.wire(frames(1, 1));
+    scene.finish();
+}
+
+/// The interrupt is deferred to a timer, which fires on another CPU than the last poll's.
+fn timer() {
+    let mut options = SceneOptions::small(2, 1);
+    options.net.gro_flush_timeout_ns = 1_000;
+    options.net.napi_defer_hard_irqs = 1;
+    let mut scene = Scene::open(&options);
+    scene.host.set_affinity(1, 1);
+    scene.start([0, 1]);
+    scene.start_timers();
+    scene.wire(frames(1, 1));
+    scene.finish();
+}
+
+/// netpoll looks at a queue that has work.
+fn netpoll() {
+    let mut scene = Scene::open(&SceneOptions::small(2, 1));
+    scene.device.run_wire(frames(1, 1));
+    if let Some(napi) = scene.port.queues().first().and_then(|q| q.napi()) {
+        scene.net.netpoll_poll_one(napi);
+    }
+    scene.start([0]);
+    scene.finish();
+}
+
+/// The vector is masked while a kthread on another CPU polls.
+fn masked_kthread() {
+    let mut options = SceneOptions::small(2, 1);
+    options.mlx4.threaded = true;
+    options.mlx4.mask_vector = true;
+    let mut scene = Scene::open(&options);
+    scene.start([0]);
+    scene.start_kthread(1);
+    scene.wire(frames(2, 1));
+    scene.finish();
+}
+
+/// The port is closed while a socket polls.
+fn busy_poll_stop() {
+    let mut options = SceneOptions::small(2, 0);
+    options.mlx4.busy_poll_lock = true;
+    let mut scene = Scene::open(&options);
+    scene.device.run_wire(frames(1, 1));
+    scene.actor(1, |_, port| port.stop_port());
+    scene.actor(0, |net, _| {
+        net.sk_poll_ll(1, 0);
+    });
+    scene.finish();
+}
+
+/// Two sockets poll one queue.
+fn busy_pollers() {
+    let mut options = SceneOptions::small(2, 1);
+    options.mlx4.busy_poll_lock = true;
+    let mut scene = Scene::open(&options);
+    scene.device.run_wire(frames(2, 1));
+    for cpu in 0..2 {
+        scene.actor(cpu, |net, _| {
+            net.sk_poll_ll(1, 0);
+        });
+    }
+    scene.finish();
+}
+
+/// A poll completes and still claims its whole budget, while the interrupt goes to another CPU.
+fn two_lists(era: Era) {
+    let mut options = SceneOptions::small(2, 1);
+    options.net.era = era;
+    options.mlx4.poll_end = PollEndForm::FirstCompleteDone;
+    let mut scene = Scene::open(&options);
+    scene.device.run_wire(frames(2, 1));
+    scene.start([0, 1]);
+    scene.host.set_affinity(1, 1);
+    scene.wire(vec![frame(2, 1)]);
+    scene.finish();
+}
+
+const RECEIVED: &[(&str, &str)] = &[
+    ("NO-LOST-WORK", "rest"),
+    ("PACKET-CONSERVATION", "delivered"),
+    ("RING-ARITHMETIC", "refilled"),
+    ("VALID-BEFORE-USE", "consumed"),
+];
+
+macro_rules! scenario {
+    ($name:ident, $id:literal, $threads:literal, $body:expr, $reach:expr, $about:literal) => {
+        #[doc = $about]
+        pub const $name: Scenario = Scenario {
+            id: $id,
+            about: $about,
+            threads: $threads,
+            body: $body,
+            engines: EXPLORE,
+            must_reach: $reach,
+            optimal: None,
+            loom_preemptions: None,
+        };
+    };
+}
+
+scenario!(
+    RX,
+    "mlx4/rx",
+    4,
+    || receive(2),
+    RECEIVED,
+    "Two frames come in while their CPU takes interrupts and polls."
+);
+scenario!(
+    WRAP,
+    "mlx4/wrap",
+    4,
+    || receive(3),
+    RECEIVED,
+    "Three frames go through a ring of two: the owner bit changes its meaning."
+);
+scenario!(
+    FULL_BUDGET,
+    "mlx4/full-budget",
+    4,
+    full_budget,
+    &[("NAPI-BUDGET", "full-budget"), ("NAPI-BUDGET", "completed"), ("NO-LOST-WORK", "rest")],
+    "A poll uses its whole budget while a third frame comes in."
+);
+scenario!(
+    AFFINITY,
+    "mlx4/affinity",
+    6,
+    affinity,
+    &[("NAPI-BUDGET", "full-budget"), ("HONEST-WORK", "completed"), ("NO-LOST-WORK", "rest")],
+    "The interrupt moves to another CPU while a poll uses its whole budget."
+);
+scenario!(
+    STOP,
+    "mlx4/stop",
+    5,
+    stop,
+    &[("DISABLE-MEANS-DISABLED", "disabled")],
+    "The port is closed while a frame comes in."
+);
+scenario!(OOM, "mlx4/oom", 5, oom, RECEIVED, "Memory runs out until the ring is empty.");
+scenario!(
+    TIMER,
+    "mlx4/deferred-irq",
+    6,
+    timer,
+    RECEIVED,
+    "The interrupt is deferred to a timer that fires on another CPU."
+);
+scenario!(
+    NETPOLL,
+    "mlx4/netpoll",
+    3,
+    netpoll,
+    &[("NAPI-BUDGET", "zero-budget")],
+    "netpoll polls a queue that has work."
+);
+scenario!(
+    MASKED_KTHREAD,
+    "mlx4/masked-kthread",
+    5,
+    masked_kthread,
+    RECEIVED,
+    "The vector is masked by the handler and unmasked by a kthread's poll."
+);
+scenario!(
+    BUSY_POLL_STOP,
+    "mlx4/busy-poll-stop",
+    3,
+    busy_poll_stop,
+    &[("DISABLE-MEANS-DISABLED", "disabled")],
+    "The port is closed while a socket polls it."
+);
+scenario!(
+    BUSY_POLLERS,
+    "mlx4/busy-pollers",
+    3,
+    busy_pollers,
+    &[("PACKET-CONSERVATION", "delivered")],
+    "Two sockets poll one queue."
+);
+scenario!(
+    TWO_LISTS_3_18,
+    "mlx4/two-lists-3.18",
+    5,
+    || two_lists(Era::V3_18),
+    &[],
+    "Completing and returning the full budget, on the lists of 3.18."
+);
+scenario!(
+    TWO_LISTS_6_12,
+    "mlx4/two-lists-6.12",
+    5,
+    || two_lists(Era::V6_12),
+    &[],
+    "Completing and returning the full budget, on the lists of 6.12."
+);
