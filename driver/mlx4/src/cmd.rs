@@ -19,6 +19,8 @@ pub trait CommandPort: Send + Sync {
     fn start_rq(&self, rqn: u32, context: RqContext) -> Result<(), CmdStatus>;
     /// 2RST: the receive queue takes no more packets.
     fn stop_rq(&self, rqn: u32) -> Result<(), CmdStatus>;
-    /// Indirection QP over the receive queues; `None` sends everything to the first.
-    fn set_rss(&self, context: Option<RssContext>) -> Result<(), CmdStatus>;
+    /// Indirection QP over several receive queues.
+    fn set_rss(&self, context: RssContext) -> Result<(), CmdStatus>;
+    /// The one receive queue that takes everything, where there is no indirection QP.
+    fn set_default_rqn(&self, rqn: u32) -> Result<(), CmdStatus>;
 }

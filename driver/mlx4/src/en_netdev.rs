@@ -99,15 +99,17 @@ impl Mlx4Port {
             self.activate(queue)?;
         }
         self.port_up.store(1, Relaxed);
-        command("RSS", self.cmd.set_rss(self.rss()))
+        self.config_rss_steer()
     }
 
-    fn rss(&self) -> Option<RssContext> {
-        (self.options.rings > 1).then_some(RssContext {
-            base_rqn: FIRST_RQN,
-            log_queues: self.options.rings.trailing_zeros(),
-            key: TOEPLITZ_KEY,
-        })
+    /// `mlx4_en_config_rss_steer`: with one ring there is no indirection QP.
+    fn config_rss_steer(&self) -> Result<(), OpenError> {
+        if self.options.rings == 1 {
+            return command("SET_DEFAULT_QP", self.cmd.set_default_rqn(FIRST_RQN));
+        }
+        let log_queues = self.options.rings.trailing_zeros();
+        let context = RssContext { base_rqn: FIRST_RQN, log_queues, key: TOEPLITZ_KEY };
+        command("RST2INIT of the RSS QP", self.cmd.set_rss(context))
     }
 
     fn create_eq(self: &Arc<Self>, index: u32) -> Result<Arc<Eq>, OpenError> {

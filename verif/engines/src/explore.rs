@@ -103,6 +103,10 @@ impl Engine for Explore {
     fn join(&self, thread: usize, at: Loc) {
         rt::join(thread, at);
     }
+    fn rest(&self, at: Loc) -> bool {
+        rt::rest(at);
+        true
+    }
     fn thread(&self) -> usize {
         rt::thread()
     }

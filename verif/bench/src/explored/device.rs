@@ -121,7 +121,11 @@ impl CommandPort for ExploredDevice {
         self.step(|core| core.stop_rq(rqn))
     }
 
-    fn set_rss(&self, context: Option<RssContext>) -> Result<(), CmdStatus> {
-        self.step(|core| core.set_rss(context))
+    fn set_rss(&self, context: RssContext) -> Result<(), CmdStatus> {
+        self.step(|core| core.set_rss(Some(context)))
+    }
+
+    fn set_default_rqn(&self, rqn: u32) -> Result<(), CmdStatus> {
+        self.step(|core| core.set_default_rqn(Some(rqn)))
     }
 }
