@@ -10,12 +10,14 @@
 //! | loom | C11, with stale reads | found | every execution, but see [`check_loom`] |
 //! | shuttle | sequentially consistent | not seen | random |
 
+mod cell;
 mod explore;
 mod loom;
 mod outcome;
 mod quiet;
 mod run;
 mod shuttle;
+mod token;
 
 pub use self::loom::check_loom;
 pub use self::shuttle::{check_shuttle, replay_shuttle, Walk};

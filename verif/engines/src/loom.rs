@@ -1,5 +1,6 @@
 //! loom behind the types of sync.
 
+use crate::cell::atomic_cell;
 use crate::outcome::{AtEnd, Config, Outcome, Verdict};
 use crate::run;
 use ::loom as l;
@@ -66,116 +67,16 @@ impl Loom {
     }
 }
 
-/// Calls of a thread that unwinds do nothing: loom cannot switch there.
 fn unwinding() -> bool {
     std::thread::panicking()
 }
 
-macro_rules! atomic {
-    ($name:ident, $loom:ty, $word:ty) => {
-        struct $name {
-            cell: $loom,
-            object: u32,
-        }
-
-        impl $name {
-            fn note(&self, kind: &'static str, value: $word, at: Loc) {
-                run::step(me(), kind, self.object, u64::from(value), at);
-            }
-        }
-
-        impl AtomicCell for $name {
-            fn load(&self, order: Ordering, at: Loc) -> u64 {
-                if unwinding() {
-                    return 0;
-                }
-                let value = self.cell.load(order);
-                self.note("load", value, at);
-                u64::from(value)
-            }
-            fn store(&self, value: u64, order: Ordering, at: Loc) {
-                if unwinding() {
-                    return;
-                }
-                self.cell.store(value as $word, order);
-                self.note("store", value as $word, at);
-            }
-            fn rmw(&self, op: RmwOp, operand: u64, order: Ordering, at: Loc) -> u64 {
-                if unwinding() {
-                    return 0;
-                }
-                let operand = operand as $word;
-                let before = match op {
-                    RmwOp::Swap => self.cell.swap(operand, order),
-                    RmwOp::Add => self.cell.fetch_add(operand, order),
-                    RmwOp::Sub => self.cell.fetch_sub(operand, order),
-                    RmwOp::And => self.cell.fetch_and(operand, order),
-                    RmwOp::Or => self.cell.fetch_or(operand, order),
-                };
-                self.note("rmw of", before, at);
-                u64::from(before)
-            }
-            fn compare_exchange(
-                &self,
-                current: u64,
-                new: u64,
-                success: Ordering,
-                failure: Ordering,
-                at: Loc,
-            ) -> Result<u64, u64> {
-                if unwinding() {
-                    return Err(0);
-                }
-                let (current, new) = (current as $word, new as $word);
-                let result = self.cell.compare_exchange(current, new, success, failure);
-                match result {
-                    Ok(_) => self.note("cas to", new, at),
-                    Err(seen) => self.note("cas failed at", seen, at),
-                }
-                result.map(u64::from).map_err(u64::from)
-            }
-            fn update(
-                &self,
-                next: &mut dyn FnMut(u64) -> Option<u64>,
-                order: Ordering,
-                at: Loc,
-            ) -> Result<u64, u64> {
-                if unwinding() {
-                    return Err(0);
-                }
-                let mut seen = self.cell.load(Ordering::Relaxed);
-                while let Some(new) = next(u64::from(seen)) {
-                    let new = new as $word;
-                    match self.cell.compare_exchange(seen, new, order, Ordering::Relaxed) {
-                        Ok(before) => {
-                            self.note("update to", new, at);
-                            return Ok(u64::from(before));
-                        }
-                        Err(value) => seen = value,
-                    }
-                }
-                self.note("update refused", seen, at);
-                Err(u64::from(seen))
-            }
-            fn wait(&self, ready: &dyn Fn(u64) -> bool, order: Ordering, at: Loc) -> u64 {
-                loop {
-                    if unwinding() {
-                        return 0;
-                    }
-                    let value = self.cell.load(order);
-                    if ready(u64::from(value)) {
-                        self.note("wait", value, at);
-                        return u64::from(value);
-                    }
-                    l::thread::yield_now();
-                }
-            }
-        }
-    };
+fn give_way() {
+    l::thread::yield_now();
 }
 
-atomic!(Atomic32, AtomicU32, u32);
-atomic!(Atomic64, AtomicU64, u64);
+atomic_cell!(Atomic32, AtomicU32, u32);
+atomic_cell!(Atomic64, AtomicU64, u64);
 
 struct Plain {
     cell: l::cell::UnsafeCell<()>,

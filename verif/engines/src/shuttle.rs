@@ -1,20 +1,19 @@
 //! shuttle behind the types of sync.
 
+use crate::cell::atomic_cell;
 use crate::outcome::{AtEnd, Config, Outcome, Verdict};
 use crate::run;
+use crate::token::{Recorded, Token};
 use ::shuttle as s;
 use pollproof_sync::engine::{
     enter, AtomicCell, Engine, Loc, LockCell, Ordering, PlainCell, RmwOp, Width,
 };
 use pollproof_sync::What;
+use s::future::batch_semaphore::{BatchSemaphore, Fairness};
 use s::rand::Rng;
-use s::scheduler::{
-    PctScheduler, RandomScheduler, ReplayScheduler, Schedule, Scheduler, Task, TaskId,
-    UrwRandomScheduler,
-};
+use s::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Scheduler, UrwRandomScheduler};
 use s::sync::atomic::{AtomicU32, AtomicU64};
 use std::cell::RefCell;
-use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Once;
 
@@ -65,109 +64,16 @@ fn me() -> usize {
     })
 }
 
-/// Calls of a thread that unwinds do nothing.
 fn unwinding() -> bool {
     std::thread::panicking()
 }
 
-macro_rules! atomic {
-    ($name:ident, $shuttle:ty, $word:ty) => {
-        struct $name {
-            cell: $shuttle,
-            object: u32,
-        }
-
-        impl $name {
-            fn note(&self, kind: &'static str, value: $word, at: Loc) {
-                run::step(me(), kind, self.object, u64::from(value), at);
-            }
-        }
-
-        impl AtomicCell for $name {
-            fn load(&self, order: Ordering, at: Loc) -> u64 {
-                if unwinding() {
-                    return 0;
-                }
-                let value = self.cell.load(order);
-                self.note("load", value, at);
-                u64::from(value)
-            }
-            fn store(&self, value: u64, order: Ordering, at: Loc) {
-                if !unwinding() {
-                    self.cell.store(value as $word, order);
-                    self.note("store", value as $word, at);
-                }
-            }
-            fn rmw(&self, op: RmwOp, operand: u64, order: Ordering, at: Loc) -> u64 {
-                if unwinding() {
-                    return 0;
-                }
-                let operand = operand as $word;
-                let before = match op {
-                    RmwOp::Swap => self.cell.swap(operand, order),
-                    RmwOp::Add => self.cell.fetch_add(operand, order),
-                    RmwOp::Sub => self.cell.fetch_sub(operand, order),
-                    RmwOp::And => self.cell.fetch_and(operand, order),
-                    RmwOp::Or => self.cell.fetch_or(operand, order),
-                };
-                self.note("rmw of", before, at);
-                u64::from(before)
-            }
-            fn compare_exchange(
-                &self,
-                current: u64,
-                new: u64,
-                success: Ordering,
-                failure: Ordering,
-                at: Loc,
-            ) -> Result<u64, u64> {
-                if unwinding() {
-                    return Err(0);
-                }
-                let (current, new) = (current as $word, new as $word);
-                let result = self.cell.compare_exchange(current, new, success, failure);
-                match result {
-                    Ok(_) => self.note("cas to", new, at),
-                    Err(seen) => self.note("cas failed at", seen, at),
-                }
-                result.map(u64::from).map_err(u64::from)
-            }
-            fn update(
-                &self,
-                next: &mut dyn FnMut(u64) -> Option<u64>,
-                order: Ordering,
-                at: Loc,
-            ) -> Result<u64, u64> {
-                if unwinding() {
-                    return Err(0);
-                }
-                let next = |v| next(u64::from(v)).map(|new| new as $word);
-                let result = self.cell.fetch_update(order, Ordering::Relaxed, next);
-                match result {
-                    Ok(before) => self.note("update of", before, at),
-                    Err(seen) => self.note("update refused", seen, at),
-                }
-                result.map(u64::from).map_err(u64::from)
-            }
-            fn wait(&self, ready: &dyn Fn(u64) -> bool, order: Ordering, at: Loc) -> u64 {
-                loop {
-                    if unwinding() {
-                        return 0;
-                    }
-                    let value = self.cell.load(order);
-                    if ready(u64::from(value)) {
-                        self.note("wait", value, at);
-                        return u64::from(value);
-                    }
-                    s::thread::yield_now();
-                }
-            }
-        }
-    };
+fn give_way() {
+    s::thread::yield_now();
 }
 
-atomic!(Atomic32, AtomicU32, u32);
-atomic!(Atomic64, AtomicU64, u64);
+atomic_cell!(Atomic32, AtomicU32, u32);
+atomic_cell!(Atomic64, AtomicU64, u64);
 
 /// shuttle sees no races, so a plain cell is nothing.
 struct Plain;
@@ -177,33 +83,24 @@ impl PlainCell for Plain {
     fn write(&self, _at: Loc) {}
 }
 
-/// A lock as a flag and the wish to be woken: threads that find it held yield.
+/// What shuttle's own mutex is made of; needs no place for a guard.
 struct Lock {
-    semaphore: s::sync::Mutex<bool>,
-    free: s::sync::Condvar,
+    turn: BatchSemaphore,
     object: u32,
 }
 
 impl LockCell for Lock {
     fn lock(&self, at: Loc) {
-        if unwinding() {
-            return;
+        // It is never closed, so taking it cannot fail.
+        if !unwinding() && self.turn.acquire_blocking(1).is_ok() {
+            run::step(me(), "lock", self.object, 0, at);
         }
-        let mut held = self.semaphore.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        while *held {
-            held = self.free.wait(held).unwrap_or_else(std::sync::PoisonError::into_inner);
-        }
-        *held = true;
-        drop(held);
-        run::step(me(), "lock", self.object, 0, at);
     }
     fn unlock(&self, at: Loc) {
-        if unwinding() {
-            return;
+        if !unwinding() {
+            self.turn.release(1);
+            run::step(me(), "unlock", self.object, 0, at);
         }
-        *self.semaphore.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = false;
-        self.free.notify_one();
-        run::step(me(), "unlock", self.object, 0, at);
     }
 }
 
@@ -224,11 +121,8 @@ impl Engine for Shared {
         Box::new(Plain)
     }
     fn lock(&self, _at: Loc) -> Box<dyn LockCell> {
-        Box::new(Lock {
-            semaphore: s::sync::Mutex::new(false),
-            free: s::sync::Condvar::new(),
-            object: run::new_object(),
-        })
+        let turn = BatchSemaphore::new(1, Fairness::Unfair);
+        Box::new(Lock { turn, object: run::new_object() })
     }
     fn fence(&self, _order: Ordering, _at: Loc) {
         // Values are sequentially consistent already.
@@ -280,97 +174,6 @@ impl Engine for Shared {
     }
     fn step(&self) -> u64 {
         run::steps()
-    }
-}
-
-/// Keeps the schedule of the present execution, which shuttle itself only prints.
-struct Recorded {
-    inner: Box<dyn Scheduler>,
-    token: Rc<RefCell<Token>>,
-}
-
-/// A schedule as we print it: seed of the random data, then runs of tasks, `r` for random data.
-#[derive(Default)]
-struct Token {
-    seed: u64,
-    picks: Vec<Option<usize>>,
-}
-
-impl Scheduler for Recorded {
-    fn new_execution(&mut self) -> Option<Schedule> {
-        let schedule = self.inner.new_execution()?;
-        let mut token = self.token.borrow_mut();
-        token.seed = schedule.seed;
-        token.picks.clear();
-        Some(schedule)
-    }
-
-    fn next_task(
-        &mut self,
-        runnable: &[&Task],
-        current: Option<TaskId>,
-        yielding: bool,
-    ) -> Option<TaskId> {
-        let task = self.inner.next_task(runnable, current, yielding)?;
-        self.token.borrow_mut().picks.push(Some(task.into()));
-        Some(task)
-    }
-
-    fn next_u64(&mut self) -> u64 {
-        self.token.borrow_mut().picks.push(None);
-        self.inner.next_u64()
-    }
-}
-
-impl Token {
-    fn print(&self) -> String {
-        let mut text = format!("{:x}:", self.seed);
-        let mut rest = self.picks.as_slice();
-        while let Some(&pick) = rest.first() {
-            let run = rest.iter().take_while(|&&p| p == pick).count();
-            let dot = if text.ends_with(':') { "" } else { "." };
-            let what = pick.map_or("r".into(), |task| task.to_string());
-            // Writing to a string cannot fail.
-            let _ = match run {
-                1 => write!(text, "{dot}{what}"),
-                _ => write!(text, "{dot}{what}x{run}"),
-            };
-            rest = &rest[run..];
-        }
-        text
-    }
-
-    fn parse(token: &str) -> Result<Schedule, String> {
-        const PICKS_MAX: usize = 1_000_000;
-        let (seed, picks) = token.split_once(':').ok_or("no `:` after the seed")?;
-        let seed = u64::from_str_radix(seed, 16).map_err(|_| format!("`{seed}` is no seed"))?;
-        let mut schedule = Schedule::new(seed);
-        for part in picks.split('.').filter(|p| !p.is_empty()) {
-            let (what, run) = part.split_once('x').unwrap_or((part, "1"));
-            let run: usize = run.parse().map_err(|_| format!("`{run}` is no count"))?;
-            if run > PICKS_MAX - schedule.len().min(PICKS_MAX) {
-                return Err(format!("more than {PICKS_MAX} picks"));
-            }
-            for _ in 0..run {
-                match what {
-                    "r" => schedule.push_random(),
-                    task => {
-                        let task = task.parse().map_err(|_| format!("`{task}` is no task"))?;
-                        schedule.push_task(TaskId::from(task_below(task)?));
-                    }
-                }
-            }
-        }
-        Ok(schedule)
-    }
-}
-
-fn task_below(task: usize) -> Result<usize, String> {
-    const TASKS_MAX: usize = 10_000;
-    if task < TASKS_MAX {
-        Ok(task)
-    } else {
-        Err(format!("task {task} is above {TASKS_MAX}"))
     }
 }
 

@@ -72,6 +72,36 @@ fn store_buffering_without_barrier_is_found_by_loom_alone() {
     passes(&shuttle(store_buffering(false)));
 }
 
+/// A thread that loads and then stores against one that loads.
+fn load_store(load_on_main: bool) -> impl Fn() {
+    move || {
+        let x = Arc::new(AtomicU32::new(0));
+        let (x2, x3) = (Arc::clone(&x), Arc::clone(&x));
+        let store = move || {
+            x2.load(Relaxed);
+            x2.store(1, Relaxed);
+        };
+        let load = move || assert_ne!(x3.load(Relaxed), 1, "planted");
+        let child = thread::spawn(1, store);
+        if load_on_main {
+            load();
+        } else {
+            thread::spawn(2, load).join();
+        }
+        child.join();
+    }
+}
+
+#[test]
+fn explore_finds_what_an_earlier_load_hides_from_loom() {
+    for load_on_main in [true, false] {
+        assert_eq!(rule(&explore(load_store(load_on_main))), Some("PANIC"));
+        assert_eq!(rule(&shuttle(load_store(load_on_main))), Some("PANIC"));
+    }
+    // Issues 166 and 392 of loom. When this fails, loom has become better: say so in `check_loom`.
+    passes(&loom(load_store(true)));
+}
+
 /// A message in a plain word behind a flag.
 fn message(release: bool) -> impl Fn() {
     move || {

@@ -51,6 +51,12 @@ fn program(
     prop::collection::vec(thread, threads)
 }
 
+/// Three threads that all have work; most of it is about the same object.
+fn busy() -> impl Strategy<Value = Program> {
+    let thread = prop::collection::vec(waiting(), 2..=3).prop_map(|parts| parts.concat());
+    prop::collection::vec(thread, 3..=3)
+}
+
 fn agrees(program: &Program) -> Result<(), TestCaseError> {
     let compared = compare_program(program, BRUTE_MAX);
     prop_assert!(compared.wrong.is_none(), "{}", compared.wrong.unwrap_or_default());
@@ -67,6 +73,11 @@ proptest! {
 
     #[test]
     fn two_to_four_threads_of_accesses_are_covered(p in program(access().boxed(), 2..=4, 3)) {
+        agrees(&p)?;
+    }
+
+    #[test]
+    fn busy_threads_are_covered(p in busy()) {
         agrees(&p)?;
     }
 
