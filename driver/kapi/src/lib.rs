@@ -126,6 +126,8 @@ pub trait Irq: Send + Sync {
 pub trait Clock: Send + Sync {
     /// Nanoseconds since the start of the run.
     fn now_ns(&self) -> u64;
+    /// The poll method of a NAPI context is entered: a simulated clock charges for it.
+    fn poll_begins(&self, _napi: u32) {}
 }
 
 /// One-shot timers, numbered by their owner.

@@ -200,8 +200,9 @@ impl Mlx4Port {
         for (queue, eq) in self.queues().iter().zip(self.eqs.get().into_iter().flatten()) {
             self.deactivate(queue);
             self.cq_free(queue);
-            let _ = self.cmd.hw2sw_eq(eq.eqn);
+            // The handler writes the EQ's doorbell to the last.
             self.below.irq.free(eq.vector);
+            let _ = self.cmd.hw2sw_eq(eq.eqn);
             eq.release(&self.below);
         }
     }

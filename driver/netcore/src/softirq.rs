@@ -10,7 +10,7 @@ use crate::{lock, Era, Net};
 use pollproof_events::{emit, Event, List};
 use pollproof_sync::cpu;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// `struct softnet_data`: touched by its own CPU only, with interrupts off.
@@ -19,6 +19,16 @@ pub(crate) struct Softnet {
     poll_list: Mutex<VecDeque<Arc<Napi>>>,
     /// `local_softirq_pending() & NET_RX_SOFTIRQ`.
     raised: AtomicBool,
+    /// `time_squeeze`, as `/proc/net/softnet_stat` shows it.
+    time_squeeze: AtomicU64,
+}
+
+impl Softnet {
+    #[track_caller]
+    fn squeezed(&self) {
+        self.time_squeeze.fetch_add(1, Relaxed);
+        emit(Event::TimeSqueeze { cpu: cpu::smp_processor_id() });
+    }
 }
 
 /// `MAX_SOFTIRQ_RESTART`.
@@ -61,6 +71,11 @@ impl Net {
         }
     }
 
+    /// How often `net_rx_action` stopped with work left, on all CPUs.
+    pub fn time_squeezes(&self) -> u64 {
+        self.softnet.iter().map(|s| s.time_squeeze.load(Relaxed)).sum()
+    }
+
     /// Whether this CPU has a softirq to run.
     pub fn softirq_pending(&self) -> bool {
         self.softnet().is_some_and(|s| s.raised.load(Relaxed))
@@ -76,7 +91,12 @@ impl Net {
         }
         let mut restarts = 0;
         while self.softirq_pending() && restarts < MAX_SOFTIRQ_RESTART {
-            cpu::in_softirq(|| self.net_rx_action());
+            cpu::in_softirq(|| {
+                // A softirq is a read-side section: a grace period outlasts the poll that is under
+                // way, also what it does after giving its context up.
+                let _rcu = self.rcu.read_lock();
+                self.net_rx_action();
+            });
             restarts += 1;
         }
         self.softirq_pending()
@@ -106,7 +126,7 @@ impl Net {
             }
             budget -= work;
             if budget <= 0 || self.below.clock.now_ns() >= limit {
-                emit(Event::TimeSqueeze { cpu: cpu::smp_processor_id() });
+                softnet.squeezed();
                 break;
             }
         }
@@ -151,6 +171,7 @@ impl Net {
         napi.lifetime.used();
         let Some(driver) = napi.driver().cloned() else { return 0 };
         emit(Event::PollEnter { napi: napi.slot, budget, netpoll });
+        self.below.clock.poll_begins(napi.slot);
         napi.polling.set(1);
         let work = driver.poll(napi, budget);
         emit(Event::PollExit { napi: napi.slot, work, budget });
@@ -163,7 +184,7 @@ impl Net {
         loop {
             let Some(napi) = lock(&softnet.poll_list).front().cloned() else { return };
             if budget <= 0 || self.below.clock.now_ns() >= limit {
-                emit(Event::TimeSqueeze { cpu: cpu::smp_processor_id() });
+                softnet.squeezed();
                 softnet.raised.store(true, Relaxed);
                 return;
             }

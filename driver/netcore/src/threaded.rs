@@ -26,7 +26,9 @@ impl Net {
                 return;
             }
             cpu::local_bh_disable();
+            let rcu = self.rcu.read_lock();
             self.__napi_poll(napi);
+            drop(rcu);
             cpu::local_bh_enable();
         }
     }

@@ -3,5 +3,6 @@
 pub mod explored;
 pub mod run;
 pub mod scenario;
+pub mod timed;
 
 pub use pollproof_engines::Verdict;

@@ -109,6 +109,8 @@ struct Watch {
     reached: BTreeSet<(&'static str, &'static str)>,
     /// Events of the execution that failed last.
     failed: Vec<Record>,
+    /// What the rules said of it beyond the first.
+    others: Vec<(&'static str, String)>,
 }
 
 type Records = Rc<RefCell<Vec<Record>>>;
@@ -128,18 +130,32 @@ fn judge_each(records: Records, watch: Rc<RefCell<Watch>>) -> AtEnd {
         let finding = judge.findings().first().map(to_engine);
         if finding.is_some() || !ended.findings.is_empty() {
             watch.failed = seen;
+            let others = judge.findings().iter().skip(1);
+            watch.others = others.map(|f| (f.rule, f.message.clone())).collect();
         }
         finding
     })
 }
 
 /// Runs `body` with its events recorded and judged, in the given surroundings.
-fn watched<R>(change: Change, body: impl FnOnce(AtEnd) -> R) -> (R, Watch) {
+///
+/// An execution that is given up as redundant never reaches its end, so each one starts by
+/// forgetting what is left of the one before.
+fn watched<R>(
+    change: Change,
+    body: fn(),
+    check: impl FnOnce(Box<dyn Fn()>, AtEnd) -> R,
+) -> (R, Watch) {
     let records: Records = Rc::default();
     let watch: Rc<RefCell<Watch>> = Rc::default();
     let at_end = judge_each(records.clone(), watch.clone());
+    let begun = records.clone();
+    let program = Box::new(move || {
+        begun.borrow_mut().clear();
+        body();
+    });
     let outcome = with_visitor(records, || {
-        with_bug(change.bug, || without_site(change.site, || body(at_end)))
+        with_bug(change.bug, || without_site(change.site, || check(program, at_end)))
     });
     let watch = std::mem::take(&mut *watch.borrow_mut());
     (outcome, watch)
@@ -153,8 +169,7 @@ pub fn run(
     limits: &Limits,
 ) -> Run {
     let config = config(scenario, engine, limits);
-    let body = scenario.body;
-    let (outcome, watch) = watched(change, |at_end| match engine {
+    let (outcome, watch) = watched(change, scenario.body, |body, at_end| match engine {
         EngineKind::Explore => check_explore(&config, body, at_end),
         EngineKind::Loom => check_loom(&config, body, at_end),
         EngineKind::Shuttle => {
@@ -180,7 +195,8 @@ fn config(scenario: &Scenario, engine: EngineKind, limits: &Limits) -> Config {
 fn to_run(scenario: &'static Scenario, engine: EngineKind, outcome: Outcome, watch: Watch) -> Run {
     let unreached =
         scenario.must_reach.iter().filter(|p| !watch.reached.contains(*p)).copied().collect();
-    let others = outcome.others.iter().map(|f| (f.rule, f.message.clone())).collect();
+    let others = outcome.others.iter().map(|f| (f.rule, f.message.clone()));
+    let others = watch.others.into_iter().chain(others).collect();
     Run {
         scenario,
         engine,
@@ -206,8 +222,8 @@ fn to_run(scenario: &'static Scenario, engine: EngineKind, outcome: Outcome, wat
 fn minimise(run: &mut Run, change: Change, config: &Config, limits: &Limits) {
     let Some(found) = &run.found else { return };
     let Some(Ok(schedule)) = found.schedule.as_ref().map(|s| s.parse()) else { return };
-    let (rule, body) = (found.rule, run.scenario.body);
-    let (smaller, _) = watched(change, |at_end| {
+    let rule = found.rule;
+    let (smaller, _) = watched(change, run.scenario.body, |body, at_end| {
         minimise_explore(config, &schedule, rule, limits.minimise, body, at_end)
     });
     let Some(smaller) = smaller else { return };
@@ -220,8 +236,8 @@ fn minimise(run: &mut Run, change: Change, config: &Config, limits: &Limits) {
 /// Runs the one execution of a schedule of our explorer.
 pub fn replay(scenario: &'static Scenario, change: Change, schedule: &str) -> Result<Run, String> {
     let schedule = schedule.parse().map_err(|error| format!("schedule: {error}"))?;
-    let (outcome, watch) = watched(change, |at_end| {
-        replay_explore(&Config::default(), &schedule, scenario.body, at_end)
+    let (outcome, watch) = watched(change, scenario.body, |body, at_end| {
+        replay_explore(&Config::default(), &schedule, body, at_end)
     });
     Ok(to_run(scenario, EngineKind::Explore, outcome, watch))
 }

@@ -3,13 +3,13 @@
 //! A step of the device is atomic against other steps of it; each word that it reads or writes in
 //! host memory, and each MSI-X message, is a step of its own that the CPUs can see in between.
 
-use super::host::{ExploredHost, Posted, STOP};
+use super::host::{ExploredHost, STOP};
 use pollproof_connectx_3::ConnectX3;
 use pollproof_mlx4::CommandPort;
 use pollproof_pcie::Outbound;
 use pollproof_regs::mlx4::{CmdStatus, CqContext, EqContext, RqContext, RssContext};
-use pollproof_sync::Ordering::Acquire;
-use pollproof_sync::SpinLock;
+use pollproof_sync::Ordering::{Acquire, SeqCst};
+use pollproof_sync::{fence, SpinLock};
 use pollproof_wire::Frame;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -18,7 +18,7 @@ use std::sync::{Arc, PoisonError};
 pub struct ExploredDevice {
     core: SpinLock<ConnectX3>,
     host: Arc<ExploredHost>,
-    /// Posted writes that were taken.
+    /// Posted writes that were taken; changed only while the core is locked.
     taken: AtomicUsize,
 }
 
@@ -32,15 +32,22 @@ impl ExploredDevice {
     pub fn step<R>(&self, input: impl FnOnce(&mut ConnectX3) -> R) -> R {
         let mut core = self.core.lock();
         let result = input(&mut core);
-        while let Some(request) = core.pop() {
-            self.perform(&mut core, request);
-        }
+        self.perform_all(&mut core);
         result
+    }
+
+    fn perform_all(&self, core: &mut ConnectX3) {
+        while let Some(request) = core.pop() {
+            self.perform(core, request);
+        }
     }
 
     fn perform(&self, core: &mut ConnectX3, request: Outbound) {
         match request {
             Outbound::DmaRead { tag, addr, len, what } => {
+                // A read request does not pass the device's earlier posted writes (PCIe ordering
+                // table): all of them are visible before it is answered.
+                fence(SeqCst);
                 let mut bytes = vec![0; len as usize];
                 self.host.mem.dma_read(addr, &mut bytes, what);
                 core.dma_complete(tag, &bytes);
@@ -52,27 +59,37 @@ impl ExploredDevice {
         }
     }
 
-    fn take_posted(&self, slot: usize) -> Option<Posted> {
-        let value = &self.host.slots[slot].value;
-        value.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Takes the posted writes that have arrived, in order; the core is locked.
+    fn take_posted(&self, core: &mut ConnectX3) {
+        loop {
+            let at = self.taken.load(Ordering::Relaxed);
+            let Some(slot) = self.host.slots.get(at) else { return };
+            if slot.full.load(Acquire) != 1 {
+                return;
+            }
+            let write = slot.value.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.taken.store(at + 1, Ordering::Relaxed);
+            match write {
+                Some(w) if w.wide => core.mmio_write64(w.bar, w.offset, w.value),
+                Some(w) => core.mmio_write32(w.bar, w.offset, w.value as u32),
+                None => {}
+            }
+            self.perform_all(core);
+        }
     }
 
-    fn take(&self, write: Posted) {
-        self.step(|core| match write.wide {
-            true => core.mmio_write64(write.bar, write.offset, write.value),
-            false => core.mmio_write32(write.bar, write.offset, write.value as u32),
-        });
+    /// A command is the last of the register writes that its CPU posted: those before it come
+    /// first.
+    fn command<R>(&self, command: impl FnOnce(&mut ConnectX3) -> R) -> R {
+        self.step(|core| {
+            self.take_posted(core);
+            command(core)
+        })
     }
 
     /// Takes the posted writes that are there, before the agents start.
     pub fn settle(&self) {
-        let mut slot = self.taken.load(Ordering::Relaxed);
-        while let Some(write) = self.take_posted(slot) {
-            self.host.slots[slot].full.load(Acquire);
-            self.take(write);
-            slot += 1;
-        }
-        self.taken.store(slot, Ordering::Relaxed);
+        self.step(|core| self.take_posted(core));
     }
 
     /// The doorbell agent: takes posted writes in order until the queue ends.
@@ -82,9 +99,7 @@ impl ExploredDevice {
             if full & STOP != 0 {
                 return;
             }
-            if let Some(write) = self.take_posted(slot) {
-                self.take(write);
-            }
+            self.step(|core| self.take_posted(core));
         }
     }
 
@@ -98,34 +113,34 @@ impl ExploredDevice {
 
 impl CommandPort for ExploredDevice {
     fn sw2hw_eq(&self, eqn: u32, context: EqContext) -> Result<(), CmdStatus> {
-        self.step(|core| core.sw2hw_eq(eqn, context))
+        self.command(|core| core.sw2hw_eq(eqn, context))
     }
 
     fn hw2sw_eq(&self, eqn: u32) -> Result<(), CmdStatus> {
-        self.step(|core| core.hw2sw_eq(eqn))
+        self.command(|core| core.hw2sw_eq(eqn))
     }
 
     fn sw2hw_cq(&self, cqn: u32, context: CqContext) -> Result<(), CmdStatus> {
-        self.step(|core| core.sw2hw_cq(cqn, context))
+        self.command(|core| core.sw2hw_cq(cqn, context))
     }
 
     fn hw2sw_cq(&self, cqn: u32) -> Result<(), CmdStatus> {
-        self.step(|core| core.hw2sw_cq(cqn))
+        self.command(|core| core.hw2sw_cq(cqn))
     }
 
     fn start_rq(&self, rqn: u32, context: RqContext) -> Result<(), CmdStatus> {
-        self.step(|core| core.start_rq(rqn, context))
+        self.command(|core| core.start_rq(rqn, context))
     }
 
     fn stop_rq(&self, rqn: u32) -> Result<(), CmdStatus> {
-        self.step(|core| core.stop_rq(rqn))
+        self.command(|core| core.stop_rq(rqn))
     }
 
     fn set_rss(&self, context: RssContext) -> Result<(), CmdStatus> {
-        self.step(|core| core.set_rss(Some(context)))
+        self.command(|core| core.set_rss(Some(context)))
     }
 
     fn set_default_rqn(&self, rqn: u32) -> Result<(), CmdStatus> {
-        self.step(|core| core.set_default_rqn(Some(rqn)))
+        self.command(|core| core.set_default_rqn(Some(rqn)))
     }
 }

@@ -98,8 +98,9 @@ impl ExploredHost {
         match self.slots.get(at) {
             // The last slot stays free for the end of the queue.
             Some(slot) if at + 1 < self.slots.len() => {
-                *lock(&slot.value) = Some(write);
                 slot.full.store(1, order);
+                // Part of the same step: nobody can run between.
+                *lock(&slot.value) = Some(write);
             }
             _ => fault("BENCH-BOUND", "more register writes than the scenario allows".into(), {
                 Location::caller()
@@ -152,10 +153,10 @@ impl ExploredHost {
     /// Runs the handler of a vector on this CPU.
     pub(crate) fn run_handler(&self, vector: u32) {
         let Some(entry) = self.vectors.get(vector as usize) else { return };
+        let _running = entry.running.lock();
         let handler = lock(&entry.handler).clone();
         let Some(handler) = handler else { return };
         emit(Event::Irq { vector });
-        let _running = entry.running.lock();
         cpu::in_hardirq(|| handler());
     }
 }

@@ -10,8 +10,9 @@ use pollproof_connectx_3::{ArmSource, ConnectX3, Params};
 use pollproof_events::{emit, Event, RestCq};
 use pollproof_hostmem::{Config, FailPlan, SharedMem};
 use pollproof_kapi::Below;
-use pollproof_mlx4::{ArmForm, Mlx4Options, Mlx4Port, FIRST_OOM_TIMER};
+use pollproof_mlx4::{ArmForm, Mlx4Options, Mlx4Port, RingState, FIRST_OOM_TIMER};
 use pollproof_netcore::{Era, Keep, Net, NetOptions};
+use pollproof_regs::mlx4::{be, db};
 use pollproof_sync::switch::fault;
 use pollproof_sync::thread::{self, JoinHandle};
 use pollproof_sync::{
@@ -173,7 +174,8 @@ impl Scene {
     #[track_caller]
     pub fn finish(self) {
         thread::rest();
-        self.emit_rest(false);
+        let coming = (0..self.cpus).any(|cpu| self.interrupt_pending(cpu));
+        self.emit_rest(coming);
         for actor in self.actors {
             actor.join();
         }
@@ -205,6 +207,17 @@ impl Scene {
         self.host.pending[cpu as usize].load(Acquire) != 0
     }
 
+    /// A device that arms by record looks at it after its next completion.
+    fn armed_by_record(&self, state: RingState) -> bool {
+        let queue = self.port.queues().iter().find(|q| q.cq.cqn == state.cqn);
+        let (ArmForm::RecordAndRecheck, Some(queue)) = (self.port.options.arm, queue) else {
+            return false;
+        };
+        let at = std::panic::Location::caller();
+        let word = self.host.mem.load32(queue.cq.db + db::CQ_ARM, Acquire, at);
+        be(word) & db::CMD_MASK != 0 && be(word) & db::INDEX_MASK == state.cons_index
+    }
+
     /// State of each queue, as events; `wakeup` says that somebody is still coming.
     #[track_caller]
     pub fn emit_rest(&self, wakeup: bool) {
@@ -220,7 +233,7 @@ impl Scene {
                 unconsumed,
                 posted: state.posted,
                 enabled: state.up,
-                armed: cq.armed,
+                armed: cq.armed || self.armed_by_record(state),
                 wakeup,
             }));
         }

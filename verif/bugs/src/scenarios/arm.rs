@@ -15,6 +15,7 @@ fn arm_record() {
     let scene = Scene::open(&options);
     scene.device.run_wire(vec![frame(0, 1)]);
     scene.take_interrupts(0);
+    scene.device.settle();
     let device = scene.device.clone();
     let wire = thread::spawn(DEVICE_CPU, move || device.run_wire(vec![frame(1, 1)]));
     while scene.net.do_softirq() {}

@@ -20,6 +20,8 @@ pub(crate) struct Conservation {
     queued: BTreeSet<u64>,
     /// In the driver: consumed, not delivered.
     driver: BTreeSet<u64>,
+    /// Queues that were stopped: what they hold is discarded with them.
+    stopped: BTreeSet<CqId>,
 }
 
 fn identity(cq: CqId, index: u32) -> u64 {
@@ -40,7 +42,9 @@ impl Rule for Conservation {
             }
             Event::CqeWrite { cq, index, number } => {
                 self.device.remove(&number);
-                self.queued.insert(identity(cq, index));
+                if !self.stopped.contains(&cq) {
+                    self.queued.insert(identity(cq, index));
+                }
             }
             Event::CqeConsume { cq, index, .. } => {
                 let skb = identity(cq, index);
@@ -61,6 +65,13 @@ impl Rule for Conservation {
                         format!("packet {index} of CQ {cq:#x} ends twice or was never received");
                     verdicts.broken(ID, record, message);
                 }
+            }
+            Event::RingStarted { cq, .. } => {
+                self.stopped.remove(&cq);
+            }
+            Event::RingStopped { cq, .. } => {
+                self.stopped.insert(cq);
+                self.queued.retain(|skb| skb >> 32 != u64::from(cq));
             }
             Event::RestHeld { device, queued } => self.at_rest(device, queued, record, verdicts),
             _ => {}

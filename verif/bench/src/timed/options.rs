@@ -1,0 +1,128 @@
+//! What can be chosen about a timed run.
+
+use pollproof_connectx_3::Params;
+use pollproof_hostmem::{Config, FailPlan};
+use pollproof_mlx4::Mlx4Options;
+use pollproof_netcore::{Keep, NetOptions};
+use pollproof_pcie::{LinkParams, GEN3_X8};
+use pollproof_wire::{FaultRates, Pacing, FORTY_GIGABIT};
+
+/// What driver code costs, nanoseconds. A CPU's time moves by these alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuCosts {
+    /// From the message's arrival at a free CPU to the end of the handler. Assumed.
+    pub irq_ns: u64,
+    /// Entering and leaving a softirq. Assumed.
+    pub softirq_ns: u64,
+    /// Each call of a poll method, packets apart. Assumed.
+    pub poll_ns: u64,
+    /// Each packet, from completion to socket. 208 ns are the 4.8 million packets a second that a
+    /// core of Linux drops in its raw table, Høiland-Jørgensen et al., "The eXpress Data Path"
+    /// (CoNEXT 2018), recalled.
+    pub packet_ns: u64,
+    /// A register write, as the CPU sees it. Assumed: a store to an uncached line.
+    pub mmio_write_ns: u64,
+}
+
+impl Default for CpuCosts {
+    fn default() -> Self {
+        Self { irq_ns: 500, softirq_ns: 100, poll_ns: 150, packet_ns: 208, mmio_write_ns: 40 }
+    }
+}
+
+impl CpuCosts {
+    /// Driver code takes no time.
+    pub const fn zero() -> Self {
+        Self { irq_ns: 0, softirq_ns: 0, poll_ns: 0, packet_ns: 0, mmio_write_ns: 0 }
+    }
+}
+
+/// `/proc/irq/N/smp_affinity` is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AffinityMove {
+    /// When, picoseconds.
+    pub at_ps: u64,
+    /// Vector.
+    pub vector: u32,
+    /// CPU that it goes to.
+    pub cpu: u32,
+}
+
+/// What a timed run is made of. Vector `first_vector + n` is bound to CPU `n % cpus`.
+#[derive(Clone, Debug)]
+pub struct TimedOptions {
+    /// Port.
+    pub mlx4: Mlx4Options,
+    /// Network core and number of CPUs.
+    pub net: NetOptions,
+    /// Device; how it is armed follows the port's option.
+    pub device: Params,
+    /// Bus.
+    pub link: LinkParams,
+    /// Register writes of a CPU that may be under way. Assumed; stands for posted credits.
+    pub posted_limit: usize,
+    /// When frames arrive.
+    pub pacing: Pacing,
+    /// Faults on the wire.
+    pub faults: FaultRates,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// What driver code costs.
+    pub costs: CpuCosts,
+    /// Host memory.
+    pub memory: Config,
+    /// Buffer allocations that fail, counted from the run's first.
+    pub fail_allocs: Option<FailPlan>,
+    /// Changes of affinity.
+    pub affinity_moves: Vec<AffinityMove>,
+    /// The run stops before anything later than this, picoseconds.
+    pub stop_at_ps: Option<u64>,
+    /// The run is given up after so many steps of the event loop.
+    pub max_events: u64,
+}
+
+impl Default for TimedOptions {
+    /// One queue of mlx4_en as it comes, at 40 Gb/s line rate, on one CPU.
+    fn default() -> Self {
+        Self {
+            mlx4: Mlx4Options::default(),
+            net: NetOptions::default(),
+            device: Params::default(),
+            link: GEN3_X8,
+            posted_limit: 64,
+            pacing: Pacing::LineRate { bits_per_s: FORTY_GIGABIT },
+            faults: FaultRates::default(),
+            seed: 1,
+            costs: CpuCosts::default(),
+            memory: Config::default(),
+            fail_allocs: None,
+            affinity_moves: Vec::new(),
+            stop_at_ps: None,
+            max_events: 4_000_000_000,
+        }
+    }
+}
+
+impl TimedOptions {
+    /// `rings` rings of `1 << log_ring_size` entries on `cpus` CPUs.
+    pub fn with_rings(mut self, rings: u32, log_ring_size: u32, cpus: u32) -> Self {
+        self.mlx4.rings = rings;
+        self.mlx4.log_ring_size = log_ring_size;
+        self.net.cpus = cpus;
+        self
+    }
+
+    /// Sockets keep the bytes of what arrives.
+    pub fn keeping_bytes(mut self) -> Self {
+        self.net.keep = Keep::Bytes;
+        self
+    }
+
+    /// No latency anywhere: device, bus and CPU take no time.
+    pub fn without_latencies(mut self) -> Self {
+        self.device.rx_latency_ps = 0;
+        self.link = LinkParams::zero();
+        self.costs = CpuCosts::zero();
+        self
+    }
+}

@@ -1,0 +1,401 @@
+//! Everything below the driver in a timed run: time, memory, device, bus, and what is under way.
+//!
+//! Sparse events (register writes, timers, starts of CPUs) are in event queues. What crosses the
+//! bus is dense and in order anyway, so it is in plain queues. At the same time the device comes
+//! first, then street, bus, answers, the sparse rest, and CPUs.
+//!
+//! A CPU that runs has a time of its own, ahead of the world's. It pulls the world along whenever
+//! it looks at what the device writes, but not past the start of another CPU: that one must not
+//! see the future. Between CPUs that run at once a view may thus be as old as one softirq.
+
+use super::counts::Counts;
+use super::cpu::{Cpu, Vector};
+use super::{TimedError, TimedOptions};
+use pollproof_connectx_3::{ArmSource, ConnectX3};
+use pollproof_events::set_time_ps;
+use pollproof_hostmem::HostMem;
+use pollproof_mlx4::ArmForm;
+use pollproof_pcie::{Link, MsixTable, Outbound, PostedQueue, PostedWrite};
+use pollproof_sim::{EventQueue, Handle};
+use pollproof_wire::Frame;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Requests of the device are taken while its lane is taken for less than this, so that a full
+/// lane holds the device back. Assumed; stands for posted credits.
+const LANE_AHEAD_PS: u64 = 1_000_000;
+/// Sparse events at once.
+const SPARSE_MAX: usize = 1 << 20;
+/// Bytes of an MSI-X message.
+const MSIX_BYTES: u32 = 4;
+
+/// What is rare.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sparse {
+    /// A register write of a CPU reaches the device.
+    Posted { cpu: u32 },
+    /// A timer fires on the CPU that started it.
+    Timer { timer: u32, cpu: u32 },
+    /// The affinity of a vector changes.
+    Affinity { vector: u32, cpu: u32 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Device,
+    Street,
+    ToHost,
+    Answers,
+    Sparse,
+    Lane,
+}
+
+/// A request of the device that reaches memory at `at_ps`.
+struct Crossing {
+    at_ps: u64,
+    /// When the answer to a read is back.
+    back_ps: u64,
+    request: Outbound,
+}
+
+struct Answer {
+    at_ps: u64,
+    tag: u32,
+    bytes: Vec<u8>,
+}
+
+pub(super) struct World {
+    pub mem: HostMem,
+    pub device: ConnectX3,
+    pub msix: MsixTable,
+    pub cpus: Vec<Cpu>,
+    pub vectors: Vec<Vector>,
+    pub counts: Counts,
+    pub now_ps: u64,
+    /// CPU that runs, and its own time.
+    pub running: Option<u32>,
+    pub local_ps: u64,
+    /// Starts of CPUs.
+    pub starts: EventQueue<u32>,
+    pub timers: BTreeMap<u32, Handle>,
+    pub street: VecDeque<(u64, Frame)>,
+    pub steps: u64,
+    pub error: Option<TimedError>,
+    link: Link,
+    sparse: EventQueue<Sparse>,
+    posted: Vec<PostedQueue>,
+    to_host: VecDeque<Crossing>,
+    answers: VecDeque<Answer>,
+    spare: Vec<Vec<u8>>,
+    /// When the device does something by itself, and when its lane has room again.
+    device_ps: u64,
+    lane_ps: u64,
+    max_steps: u64,
+    stop_at_ps: u64,
+}
+
+impl World {
+    pub fn new(options: &TimedOptions) -> Self {
+        let mut params = options.device;
+        params.arm = match options.mlx4.arm {
+            ArmForm::Doorbell => ArmSource::Doorbell,
+            ArmForm::RecordAndRecheck => ArmSource::Record,
+        };
+        let cpus = options.net.cpus;
+        let vectors = options.mlx4.first_vector.saturating_add(options.mlx4.rings);
+        let posted = PostedQueue::new(options.link.latency_ps, options.posted_limit);
+        let mut world = Self {
+            mem: HostMem::new(options.memory),
+            device: ConnectX3::new(params),
+            msix: MsixTable::new(vectors),
+            cpus: (0..cpus).map(|_| Cpu::default()).collect(),
+            vectors: Vector::bound(options),
+            counts: Counts::new(options),
+            now_ps: 0,
+            running: None,
+            local_ps: 0,
+            starts: EventQueue::new(cpus as usize),
+            timers: BTreeMap::new(),
+            street: VecDeque::new(),
+            steps: 0,
+            error: None,
+            link: Link::new(options.link),
+            sparse: EventQueue::new(SPARSE_MAX),
+            posted: vec![posted; cpus as usize],
+            to_host: VecDeque::new(),
+            answers: VecDeque::new(),
+            spare: Vec::new(),
+            device_ps: u64::MAX,
+            lane_ps: u64::MAX,
+            max_steps: options.max_events,
+            stop_at_ps: options.stop_at_ps.unwrap_or(u64::MAX),
+        };
+        for &super::AffinityMove { at_ps, vector, cpu } in &options.affinity_moves {
+            world.push(at_ps, Sparse::Affinity { vector, cpu });
+        }
+        world
+    }
+
+    pub fn push(&mut self, at_ps: u64, event: Sparse) -> Option<Handle> {
+        match self.sparse.push(at_ps, 0, event) {
+            Ok(handle) => Some(handle),
+            Err(full) => {
+                self.error = Some(full.into());
+                None
+            }
+        }
+    }
+
+    pub fn cancel(&mut self, handle: Handle) -> bool {
+        self.sparse.cancel(handle).is_some()
+    }
+
+    /// What comes next, CPUs apart.
+    #[inline]
+    fn next(&self) -> (u64, Source) {
+        let mut next = (self.device_ps, Source::Device);
+        let mut offer = |at_ps: u64, source| {
+            if at_ps < next.0 {
+                next = (at_ps, source);
+            }
+        };
+        offer(self.street.front().map_or(u64::MAX, |f| f.0), Source::Street);
+        offer(self.to_host.front().map_or(u64::MAX, |c| c.at_ps), Source::ToHost);
+        offer(self.answers.front().map_or(u64::MAX, |a| a.at_ps), Source::Answers);
+        offer(self.sparse.peek_time().unwrap_or(u64::MAX), Source::Sparse);
+        offer(self.lane_ps, Source::Lane);
+        next
+    }
+
+    /// One event of the world, if it comes before a CPU starts and before the end.
+    pub fn step(&mut self) -> bool {
+        let starts_ps = self.starts.peek_time().unwrap_or(u64::MAX);
+        let (at_ps, source) = self.next();
+        if at_ps > starts_ps || at_ps > self.stop_at_ps || at_ps == u64::MAX {
+            return false;
+        }
+        self.handle(at_ps, source);
+        true
+    }
+
+    /// Whether anything, now or later, is to come before the end.
+    pub fn is_over(&self) -> bool {
+        let at_ps = self.next().0.min(self.starts.peek_time().unwrap_or(u64::MAX));
+        at_ps == u64::MAX || at_ps > self.stop_at_ps
+    }
+
+    /// Whether somebody is still coming.
+    pub fn is_quiet(&self) -> bool {
+        self.next().0 == u64::MAX && self.starts.is_empty()
+    }
+
+    /// Lets the world come up to the time of the CPU that runs.
+    #[inline]
+    pub fn catch_up(&mut self) {
+        if self.running.is_none() {
+            return;
+        }
+        let limit_ps = self.local_ps.min(self.stop_at_ps);
+        loop {
+            let (at_ps, source) = self.next();
+            let starts_ps = self.starts.peek_time().unwrap_or(u64::MAX);
+            if at_ps > limit_ps.min(starts_ps) || self.error.is_some() {
+                break;
+            }
+            self.handle(at_ps, source);
+        }
+        set_time_ps(self.local_ps);
+    }
+
+    /// One more step; notes when there were too many.
+    pub fn count_step(&mut self) {
+        self.steps += 1;
+        if self.steps > self.max_steps {
+            self.error = Some(TimedError::TooManyEvents(self.max_steps));
+        }
+    }
+
+    fn handle(&mut self, at_ps: u64, source: Source) {
+        self.count_step();
+        self.now_ps = self.now_ps.max(at_ps);
+        set_time_ps(self.now_ps);
+        match source {
+            Source::Device => {
+                self.device.set_time(self.now_ps);
+                self.device.expire();
+                self.drain();
+            }
+            Source::Street => {
+                if let Some((_, frame)) = self.street.pop_front() {
+                    self.device.set_time(self.now_ps);
+                    self.device.rx_frame(frame);
+                    self.drain();
+                }
+            }
+            Source::ToHost => {
+                if let Some(crossing) = self.to_host.pop_front() {
+                    self.arrive(crossing);
+                }
+            }
+            Source::Answers => {
+                if let Some(answer) = self.answers.pop_front() {
+                    self.answer(answer);
+                }
+            }
+            Source::Sparse => {
+                if let Some((_, _, event)) = self.sparse.pop() {
+                    self.sparse(event);
+                }
+            }
+            Source::Lane => self.drain(),
+        }
+    }
+
+    fn sparse(&mut self, event: Sparse) {
+        match event {
+            Sparse::Posted { cpu } => {
+                let now_ps = self.now_ps;
+                while let Some(write) =
+                    self.posted.get_mut(cpu as usize).and_then(|p| p.pop_due(now_ps))
+                {
+                    self.deliver(write);
+                }
+            }
+            Sparse::Timer { timer, cpu } => {
+                self.timers.remove(&timer);
+                self.fire_timer(timer, cpu);
+            }
+            Sparse::Affinity { vector, cpu } => self.set_affinity(vector, cpu),
+        }
+    }
+
+    /// Puts what the device asks for onto the bus, as far as its lane has room.
+    pub fn drain(&mut self) {
+        self.lane_ps = u64::MAX;
+        loop {
+            let free_ps = self.link.to_host_free_ps();
+            if free_ps > self.now_ps.saturating_add(LANE_AHEAD_PS) && self.device.has_output() {
+                self.lane_ps = free_ps - LANE_AHEAD_PS;
+                break;
+            }
+            let Some(request) = self.device.pop() else { break };
+            self.send(request);
+        }
+        self.device_ps = self.device.next_deadline().map_or(u64::MAX, |ps| ps.max(self.now_ps));
+    }
+
+    fn send(&mut self, request: Outbound) {
+        let (at_ps, back_ps) = match &request {
+            Outbound::DmaWrite { payload, .. } => {
+                self.counts.dma_write(payload.len());
+                (self.link.write_ps(self.now_ps, payload.len() as u32), 0)
+            }
+            Outbound::DmaRead { len, .. } => {
+                self.counts.dma_read(*len as usize);
+                self.link.read_ps(self.now_ps, *len)
+            }
+            Outbound::Msix { vector } => {
+                if !self.msix.send(*vector) {
+                    return;
+                }
+                (self.link.write_ps(self.now_ps, MSIX_BYTES), 0)
+            }
+        };
+        self.to_host.push_back(Crossing { at_ps, back_ps, request });
+    }
+
+    fn arrive(&mut self, crossing: Crossing) {
+        match crossing.request {
+            Outbound::DmaWrite { addr, payload, what } => {
+                self.mem.dma_write(addr, &payload, what);
+            }
+            Outbound::DmaRead { tag, addr, len, what } => {
+                let mut bytes = self.spare.pop().unwrap_or_default();
+                bytes.resize(len as usize, 0);
+                self.mem.dma_read(addr, &mut bytes, what);
+                self.answers.push_back(Answer { at_ps: crossing.back_ps, tag, bytes });
+            }
+            Outbound::Msix { vector } => self.raise(vector),
+        }
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        self.device.set_time(self.now_ps);
+        self.device.dma_complete(answer.tag, &answer.bytes);
+        self.spare.push(answer.bytes);
+        self.drain();
+    }
+
+    // Registers.
+
+    /// A CPU writes a register.
+    pub fn post(&mut self, bar: u8, offset: u64, value: u64, bytes: u8) {
+        self.counts.mmio_writes += 1;
+        self.charge(self.counts.costs_ps.mmio_write);
+        let (cpu, local_ps) = (self.running.unwrap_or(0), self.local_ps.max(self.now_ps));
+        let Some(queue) = self.posted.get_mut(cpu as usize) else { return };
+        let pushed_out = queue.post(local_ps, bar, offset, value, bytes);
+        // The newest is due last.
+        let due_ps = local_ps.saturating_add(self.link.params().latency_ps);
+        self.push(due_ps, Sparse::Posted { cpu });
+        if let Some(write) = pushed_out {
+            self.deliver(write);
+        }
+    }
+
+    fn deliver(&mut self, write: PostedWrite) {
+        self.device.set_time(self.now_ps);
+        match write.bytes {
+            8 => self.device.mmio_write64(write.bar, write.offset, write.value),
+            _ => self.device.mmio_write32(write.bar, write.offset, write.value as u32),
+        }
+        self.drain();
+    }
+
+    /// A CPU reads a register: its earlier writes arrive first.
+    pub fn read_register(&mut self, bar: u8, offset: u64) -> u32 {
+        self.counts.mmio_reads += 1;
+        self.flush(self.running.unwrap_or(0));
+        self.charge(2 * self.link.params().latency_ps);
+        self.device.mmio_read32(bar, offset)
+    }
+
+    fn flush(&mut self, cpu: u32) {
+        while let Some(write) = self.posted.get_mut(cpu as usize).and_then(PostedQueue::pop) {
+            self.deliver(write);
+        }
+    }
+
+    /// A firmware command: what was written before reaches the device first, and what it asks for
+    /// is done when the command is.
+    pub fn command<R>(&mut self, command: impl FnOnce(&mut ConnectX3) -> R) -> R {
+        self.flush(self.running.unwrap_or(0));
+        self.settle();
+        let result = command(&mut self.device);
+        self.settle();
+        result
+    }
+
+    /// Performs all that the device asked for, in no time.
+    pub fn settle(&mut self) {
+        loop {
+            self.lane_ps = u64::MAX;
+            while let Some(request) = self.device.pop() {
+                self.send(request);
+            }
+            let Some(crossing) = self.to_host.pop_front() else { break };
+            self.arrive(crossing);
+            while let Some(answer) = self.answers.pop_front() {
+                self.answer(answer);
+            }
+        }
+        self.link = Link::new(*self.link.params());
+        self.drain();
+    }
+
+    /// Takes what the device wants to send, whatever its lane says: for a look at the end.
+    pub fn take_all(&mut self) {
+        while let Some(request) = self.device.pop() {
+            self.send(request);
+        }
+    }
+}
