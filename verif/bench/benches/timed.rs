@@ -1,2 +1,74 @@
-//! placeholder
-fn main() {}
+//! Packets that a CPU second carries from wire to socket: `cargo bench -p pollproof-bench`.
+//!
+//! One queue, 60-byte frames, made before the clock starts. CPU time of the process is read from
+//! `/proc/self/stat`, so that other load on the machine counts less; it has 10 ms steps.
+
+use pollproof_bench::timed::{TimedHouse, TimedOptions, TimedReport};
+use pollproof_events::with_visitor;
+use pollproof_rules::Judge;
+use pollproof_wire::Packet;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// CPU seconds of this process so far (`utime` + `stime`, in ticks of 1/100 s).
+fn cpu_s() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks = |n: usize| fields.get(n).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// One UDP frame of 60 bytes.
+fn packet() -> Packet {
+    let mut bytes = Vec::with_capacity(60);
+    let builder = etherparse::PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2])
+        .ipv4([10, 0, 0, 1], [10, 0, 1, 1], 64)
+        .udp(1000, 9);
+    let _ = builder.write(&mut bytes, &[0; 18]);
+    Packet { time_ns: 0, bytes: Arc::from(bytes) }
+}
+
+/// Report and CPU seconds of a run of `count` packets.
+fn run(count: usize, options: &TimedOptions) -> Option<(TimedReport, f64)> {
+    let mut house = TimedHouse::open(options).ok()?;
+    house.send(std::iter::repeat_n(packet(), count));
+    let began = cpu_s();
+    let report = house.finish().ok()?;
+    Some((report, cpu_s() - began))
+}
+
+fn show(name: &str, result: Option<(TimedReport, f64)>) {
+    let Some((report, seconds)) = result else { return println!("{name:<36} failed") };
+    println!(
+        "{name:<36} {:>6.2} M packets/CPU-s ({} delivered, {} dropped, {:.2} steps, {:.3} polls \
+         and {:.4} interrupts a packet)",
+        report.delivered as f64 / seconds / 1e6,
+        report.delivered,
+        report.dropped(),
+        report.per_packet(report.steps),
+        report.per_packet(report.polls),
+        report.per_packet(report.interrupts),
+    );
+}
+
+fn main() {
+    // Slow enough that nothing is dropped: 4 million frames a second of simulated time.
+    let paced = pollproof_wire::Pacing::Fixed { gap_ps: 250_000 };
+    let options = TimedOptions { pacing: paced, ..TimedOptions::default() };
+    let count = 2_000_000;
+    show("rules off", run(count, &options));
+    let zero = options.clone().without_latencies();
+    show("rules off, no latencies", run(count, &zero));
+    if std::env::args().any(|a| a == "--rules-off") {
+        return;
+    }
+    let judge = Rc::new(RefCell::new(Judge::new()));
+    let judged = with_visitor(judge.clone(), || run(count / 4, &options));
+    show("all rules", judged);
+    let broken = judge.borrow().findings().len();
+    let judge = Rc::new(RefCell::new(Judge::new()));
+    show("all rules, no latencies", with_visitor(judge.clone(), || run(count / 4, &zero)));
+    println!("rules broken: {}", broken + judge.borrow().findings().len());
+}

@@ -17,6 +17,13 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["armed"],
     },
     RuleInfo {
+        id: "BENCH-BOUND",
+        sentence: "A scenario stays within the sizes it was given.",
+        source: "Our own: an explored run has few buffers, timers and register writes",
+        blind_spots: "None known.",
+        must_reach: &[],
+    },
+    RuleInfo {
         id: "BUFFER-OWNERSHIP",
         sentence:
             "A buffer has one owner (device, driver, stack, free) and only its owner touches \
@@ -120,13 +127,6 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["rest"],
     },
     RuleInfo {
-        id: "NO-PANIC",
-        sentence: "Neither driver nor model panics.",
-        source: "Our own",
-        blind_spots: "None known.",
-        must_reach: &[],
-    },
-    RuleInfo {
         id: "PACKET-CONSERVATION",
         sentence: "Frames in = delivered + dropped and counted + still held; each frame in one \
                    place, delivered at most once.",
@@ -134,6 +134,22 @@ pub const CATALOGUE: &[RuleInfo] = &[
         blind_spots: "Identity is the place in the CQ, not the bytes; bytes are compared in \
                       capture runs.",
         must_reach: &["delivered"],
+    },
+    RuleInfo {
+        id: "PAYLOAD-FIDELITY",
+        sentence: "What arrives at a socket is a frame that came in, byte for byte, and in order \
+                   in its flow.",
+        source: "Our own; the capture that was sent",
+        blind_spots: "Compared in capture runs alone, with what reached the port: a fault on the \
+                      wire is not the house's. Flows are told apart as for FLOW-ORDER.",
+        must_reach: &[],
+    },
+    RuleInfo {
+        id: "PANIC",
+        sentence: "Neither driver nor model panics.",
+        source: "Our own",
+        blind_spots: "None known.",
+        must_reach: &[],
     },
     RuleInfo {
         id: "POST-BEFORE-DOORBELL",
@@ -148,6 +164,13 @@ pub const CATALOGUE: &[RuleInfo] = &[
         sentence: "An object is reachable only after every field that its readers use was written.",
         source: "Linux Documentation/RCU/rcu_dereference.rst, rcu_assign_pointer()",
         blind_spots: RACE,
+        must_reach: &[],
+    },
+    RuleInfo {
+        id: "REPLAY",
+        sentence: "A token replays the execution that it was made from.",
+        source: "Our own; a token fits the binary that printed it",
+        blind_spots: "None known.",
         must_reach: &[],
     },
     RuleInfo {

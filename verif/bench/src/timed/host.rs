@@ -227,7 +227,11 @@ impl CommandPort for TimedHost {
         self.command(|d| d.stop_rq(rqn))
     }
 
-    fn set_rss(&self, context: Option<RssContext>) -> Result<(), CmdStatus> {
-        self.command(|d| d.set_rss(context))
+    fn set_default_rqn(&self, rqn: u32) -> Result<(), CmdStatus> {
+        self.command(|d| d.set_default_rqn(Some(rqn)))
+    }
+
+    fn set_rss(&self, context: RssContext) -> Result<(), CmdStatus> {
+        self.command(|d| d.set_rss(Some(context)))
     }
 }

@@ -1,1 +1,54 @@
-//! Timed runs.
+//! Timed runs: the house from street to guest in simulated time, on one thread.
+//!
+//! A run is a function of its options and frames: the same give the same report and the same
+//! events, bit for bit. Not modelled: caches and their misses (a packet costs what
+//! [`CpuCosts`] says), interrupts that interrupt a softirq (they wait for its end), threaded NAPI,
+//! busy polling by sockets, closing a port.
+
+mod capture;
+mod counts;
+mod cpu;
+mod host;
+mod house;
+mod judged;
+mod options;
+mod report;
+mod world;
+
+pub use capture::{run_capture, CaptureReport};
+pub use host::TimedHost;
+pub use house::{run_frames, TimedHouse};
+pub use judged::{run_judged, Judged};
+pub use options::{AffinityMove, CpuCosts, TimedOptions};
+pub use report::{Ended, QueueReport, TimedReport};
+
+use pollproof_mlx4::OpenError;
+use pollproof_sim::QueueFull;
+
+/// Why a timed run gave no report.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum TimedError {
+    /// The options make no sense.
+    #[error("{0}")]
+    Options(&'static str),
+    /// The port does not open.
+    #[error("the port does not open: {0}")]
+    Open(#[from] OpenError),
+    /// The limit of steps was hit.
+    #[error("the run took more than {0} steps")]
+    TooManyEvents(u64),
+    /// Too much at once.
+    #[error(transparent)]
+    QueueFull(#[from] QueueFull),
+}
+
+/// Why a capture could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The file can not be read.
+    #[error(transparent)]
+    File(#[from] pollproof_wire::CaptureError),
+    /// The options make no sense.
+    #[error(transparent)]
+    Run(#[from] TimedError),
+}
