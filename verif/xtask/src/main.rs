@@ -1,2 +1,54 @@
-//! entry
-fn main() {}
+//! `cargo xtask`: the developer's tasks.
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use pollproof_xtask::{docs, root, run, suite, tidy};
+use std::process::ExitCode;
+
+/// Developer tasks.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Everything that must hold: format, clippy, tidy, tests, examples in the documentation.
+    Test(suite::Options),
+    /// The rules that the tree itself must keep.
+    Tidy,
+    /// Rewrites the expected narratives of the stories.
+    Bless,
+    /// Writes docs/RULES.md from the catalogue of rules.
+    GenDocs {
+        /// Writes nothing; fails when the file is not what would be written.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match perform(Args::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(task: Task) -> Result<()> {
+    let root = root()?;
+    match task {
+        Task::Test(options) => suite::run(&root, &options),
+        Task::Tidy => tidy::run(&root),
+        Task::Bless => {
+            let mut cargo = run::cargo(&root, &["test", "--package", "pollproof-bugs"]);
+            run::run(cargo.env("POLLPROOF_BLESS", "1"))
+        }
+        Task::GenDocs { check: false } => docs::write(&root),
+        Task::GenDocs { check: true } => docs::check(&root),
+    }
+}
