@@ -175,8 +175,9 @@ impl Mlx4Port {
             queue.lock.enable();
         }
         self.net.napi_enable(&napi);
-        queue.refill();
         let (ring, rq) = (queue.ring.rqn, &queue.ring);
+        emit(Event::RingStarted { ring, cq: cq.cqn });
+        queue.refill();
         let rq_context = RqContext {
             buf: rq.buf,
             log_size: o.log_ring_size,
@@ -185,7 +186,6 @@ impl Mlx4Port {
             cqn: cq.cqn,
         };
         command("RST2INIT", self.cmd.start_rq(ring, rq_context))?;
-        emit(Event::RingStarted { ring, cq: cq.cqn });
         queue.cq.arm(&self.below, o.arm, napi.slot, 0);
         Ok(())
     }

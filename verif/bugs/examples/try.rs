@@ -2,14 +2,20 @@
 use pollproof_bench::run::*;
 use pollproof_bench::scenario::*;
 fn main() {
-    let eng = match std::env::var("E").as_deref() { Ok("loom") => EngineKind::Loom, Ok("shuttle") => EngineKind::Shuttle, _ => EngineKind::Explore };
+    let eng = match std::env::var("E").as_deref() {
+        Ok("loom") => EngineKind::Loom,
+        Ok("shuttle") => EngineKind::Shuttle,
+        _ => EngineKind::Explore,
+    };
     let f: Vec<String> = std::env::args().skip(1).collect();
     let limits = Limits { max_executions: 200_000, ..Limits::default() };
     for s in pollproof_bugs::scenarios::ALL {
         if !f.is_empty() && !f.iter().any(|x| s.id.contains(x.as_str())) {
             continue;
         }
-        if !s.engines.contains(&eng) { continue; }
+        if !s.engines.contains(&eng) {
+            continue;
+        }
         let t = std::time::Instant::now();
         let r = run(s, eng, Change::default(), &limits);
         println!(
@@ -40,7 +46,12 @@ fn main() {
             continue;
         }
         let t = std::time::Instant::now();
-        let r = run(s.scenario, if std::env::var("E").is_ok() { eng } else { s.engine }, Change { bug: s.id, site: None }, &limits);
+        let r = run(
+            s.scenario,
+            if std::env::var("E").is_ok() { eng } else { s.engine },
+            Change { bug: s.id, site: None },
+            &limits,
+        );
         println!(
             "{:14} {} {} want {} got {:?} exec {} {:.2}s",
             s.id,

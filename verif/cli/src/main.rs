@@ -1,2 +1,50 @@
-//! entry
-fn main() {}
+//! The `pollproof` command: parses, calls, prints, exits. It never decides what passes.
+
+mod args;
+mod check;
+mod exit;
+mod one;
+mod progress;
+mod run;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version are no errors; clap itself knows which stream they belong to.
+            let _ = error.print();
+            let code = if error.use_stderr() { exit::USAGE } else { exit::CLEAN };
+            return ExitCode::from(code);
+        }
+    };
+    let outcome = std::panic::catch_unwind(|| dispatch(&args));
+    ExitCode::from(match outcome {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => {
+            eprintln!("pollproof: {error:#}");
+            exit::USAGE
+        }
+        Err(_) => {
+            eprintln!("pollproof: internal error; please report it with the command that you ran");
+            exit::INTERNAL
+        }
+    })
+}
+
+fn dispatch(args: &args::Args) -> anyhow::Result<u8> {
+    use args::Command::*;
+    match &args.command {
+        Check(options) => check::check(options, args.quiet),
+        List => Ok(one::list()),
+        Explain { id } => one::explain(id),
+        Replay { token } => one::replay(token),
+        Explore(options) => one::explore(options, args.quiet),
+        Barriers(options) => one::barriers(options, args.quiet),
+        Run(options) => run::run(options),
+        Doctor => Ok(one::doctor()),
+        Completions { shell } => Ok(one::completions(*shell)),
+    }
+}

@@ -17,7 +17,7 @@ struct Counter {
 }
 
 impl Counter {
-    fn new(net: &Arc<Net>, ready: u32) -> (Arc<Self>, Arc<Napi>) {
+    fn new(net: &Arc<Net>, ready: u32, weight: i32) -> (Arc<Self>, Arc<Napi>) {
         let taken = What { rule: "SINGLE-CONSUMER", name: "driver state" };
         let counter = Arc::new(Self {
             net: OnceLock::new(),
@@ -25,8 +25,9 @@ impl Counter {
             taken: PlainU32::new(0, taken),
         });
         let _ = counter.net.set(net.clone());
+        emit(Event::RingStarted { ring: 0, cq: 0 });
         (0..ready).for_each(completed);
-        let napi = net.netif_napi_add(counter.clone(), 2);
+        let napi = net.netif_napi_add(counter.clone(), weight);
         (counter, napi)
     }
 }
@@ -55,7 +56,7 @@ impl NapiPoll for Counter {
 /// A driver opens its queue on one CPU while another schedules it.
 fn enable_schedule() {
     let net = bare_net(2);
-    let (counter, napi) = Counter::new(&net, 1);
+    let (counter, napi) = Counter::new(&net, 1, 2);
     let (enabled, scheduled) = (net.clone(), net.clone());
     let same = napi.clone();
     let opener = thread::spawn(0, move || {
@@ -73,7 +74,7 @@ fn enable_schedule() {
 /// Work comes while a poll is about to complete: a refused schedule must bring another poll.
 fn complete_schedule() {
     let net = bare_net(2);
-    let (counter, napi) = Counter::new(&net, 0);
+    let (counter, napi) = Counter::new(&net, 0, 2);
     net.napi_enable(&napi);
     net.napi_schedule(&napi);
     let (other, same, ready) = (net.clone(), napi.clone(), counter.clone());
@@ -101,7 +102,7 @@ fn complete_schedule() {
 /// Two CPUs netpoll one context.
 fn netpoll_twice() {
     let net = bare_net(2);
-    let (_counter, napi) = Counter::new(&net, 0);
+    let (_counter, napi) = Counter::new(&net, 0, 2);
     net.napi_enable(&napi);
     let (other, same) = (net.clone(), napi.clone());
     let second = thread::spawn(1, move || {
@@ -113,18 +114,18 @@ fn netpoll_twice() {
 
 /// Every budget of 0 to 4 against every number of ready packets of 0 to 4.
 fn budget_sweep() {
-    let net = bare_net(1);
-    let ready = thread::choose(5) as u32;
-    let budget = thread::choose(5) as i32;
-    let (counter, napi) = Counter::new(&net, ready);
-    net.napi_enable(&napi);
-    if budget == 0 {
-        net.netpoll_poll_one(&napi);
-        return;
-    }
-    while counter.taken.get() < ready || net.softirq_pending() {
-        net.napi_schedule(&napi);
-        net.do_softirq();
+    for (ready, budget) in (0..5).flat_map(|ready| (0..5).map(move |budget| (ready, budget))) {
+        let net = bare_net(1);
+        let (counter, napi) = Counter::new(&net, ready, budget);
+        net.napi_enable(&napi);
+        if budget == 0 {
+            net.netpoll_poll_one(&napi);
+            continue;
+        }
+        while counter.taken.get() < ready || net.softirq_pending() {
+            net.napi_schedule(&napi);
+            net.do_softirq();
+        }
     }
 }
 

@@ -35,6 +35,10 @@ pub(crate) struct Ring {
 impl Rule for Ring {
     fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
         match record.event {
+            Event::RingStarted { ring, cq } => {
+                self.cqs.remove(&cq);
+                self.rings.remove(&ring);
+            }
             Event::CqeWrite { cq, index, .. } => {
                 self.cqs.entry(cq).or_default().written = index.wrapping_add(1);
             }

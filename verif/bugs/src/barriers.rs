@@ -1,0 +1,50 @@
+//! Takes every barrier and ordering of the drivers out in turn: which rule says that it is needed?
+//!
+//! A site is the file and line of a barrier, of an access stronger than relaxed, of a grace period
+//! or of `rcu_read_lock`. Taking it out leaves a relaxed access, or nothing. A site that no rule
+//! misses is either not needed or not covered by any scenario: both are worth knowing.
+
+use crate::scenarios;
+use pollproof_bench::run::{run, Change, Limits};
+use pollproof_bench::scenario::{EngineKind, Scenario};
+use pollproof_sync::switch::{record_sites, Site};
+use std::collections::BTreeMap;
+
+/// Result for one site.
+pub struct SiteRow {
+    /// File and line.
+    pub site: Site,
+    /// The first rule that missed it, with scenario and engine.
+    pub missed_by: Option<(&'static str, &'static str, EngineKind)>,
+    /// Scenarios that pass it.
+    pub passed_by: usize,
+}
+
+/// Engines that can see a missing barrier, the cheaper one first.
+const ENGINES: [EngineKind; 2] = [EngineKind::Explore, EngineKind::Loom];
+
+/// Tries every site whose file has `part` in its path.
+pub fn sweep(part: &str, limits: &Limits, progress: &mut dyn FnMut(&str)) -> Vec<SiteRow> {
+    let mut passed: BTreeMap<Site, Vec<(&'static Scenario, EngineKind)>> = BTreeMap::new();
+    for scenario in scenarios::ALL {
+        for engine in ENGINES.into_iter().filter(|e| scenario.engines.contains(e)) {
+            progress(&format!("sites of {} under {}", scenario.id, engine.name()));
+            let (_, sites) = record_sites(|| run(scenario, engine, Change::default(), limits));
+            for site in sites.into_iter().filter(|s| s.0.contains(part)) {
+                passed.entry(site).or_default().push((scenario, engine));
+            }
+        }
+    }
+    passed
+        .into_iter()
+        .map(|(site, runs)| {
+            progress(&format!("without {}:{}", site.0, site.1));
+            let missed = runs.iter().find_map(|(scenario, engine)| {
+                let found =
+                    run(scenario, *engine, Change { bug: "", site: Some(site) }, limits).found?;
+                Some((found.rule, scenario.id, *engine))
+            });
+            SiteRow { site, missed_by: missed, passed_by: runs.len() }
+        })
+        .collect()
+}

@@ -1,0 +1,233 @@
+//! The main job: every story both ways, every scenario, every question. Decides what passes.
+
+use crate::questions::{self, Question};
+use crate::token::token;
+use crate::{scenarios, stories};
+use pollproof_bench::run::{run, Change, Limits, Run};
+use pollproof_bench::scenario::{EngineKind, Scenario, Story};
+use std::collections::BTreeMap;
+
+/// How a check came out, worst first to best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// A bug was missed, or a rule was broken where none should be.
+    Findings,
+    /// A limit was hit, or a point that must be reached was not.
+    Inconclusive,
+    /// Nothing was selected.
+    NothingSelected,
+    /// Something was checked and nothing found.
+    Clean,
+}
+
+/// Engines to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engines {
+    /// Our explorer, and for each story the engine that it names.
+    Default,
+    /// One engine for all that it can run.
+    One(EngineKind),
+    /// All engines for all that they can run.
+    All,
+}
+
+/// What to check.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// Only what has one of these in its id; empty is all.
+    pub filters: Vec<String>,
+    /// Engines.
+    pub engines: Engines,
+}
+
+/// A story, both ways, under one engine.
+pub struct BugRow {
+    /// The story.
+    pub story: &'static Story,
+    /// Engine.
+    pub engine: EngineKind,
+    /// With the bug; `None` when this engine can not see it.
+    pub with: Option<Run>,
+    /// Without the bug.
+    pub without: Run,
+    /// Token of the finding.
+    pub replay: Option<String>,
+    /// Why this engine can not see it.
+    pub unseen: Option<&'static str>,
+}
+
+impl BugRow {
+    /// Whether the rule caught the bug; `None` when the engine can not see it.
+    pub fn caught(&self) -> Option<bool> {
+        self.with.as_ref().map(|run| run.breaks(self.story.rule))
+    }
+}
+
+/// A scenario under one engine.
+pub struct ScenarioRow {
+    /// The run.
+    pub run: Run,
+    /// Processor seconds.
+    pub seconds: f64,
+}
+
+/// A question and its answer.
+pub struct QuestionRow {
+    /// The question.
+    pub question: &'static Question,
+    /// The run that decides it.
+    pub run: Run,
+    /// Token of a yes.
+    pub replay: Option<String>,
+}
+
+impl QuestionRow {
+    /// Yes, no, or undecided.
+    pub fn answer(&self) -> Option<bool> {
+        if self.run.breaks(self.question.rule) {
+            Some(true)
+        } else if self.run.found.is_none() && !self.run.is_inconclusive() {
+            Some(false)
+        } else {
+            None
+        }
+    }
+}
+
+/// All that a check gave.
+#[derive(Default)]
+pub struct CheckReport {
+    /// Stories.
+    pub bugs: Vec<BugRow>,
+    /// Scenarios.
+    pub scenarios: Vec<ScenarioRow>,
+    /// Questions.
+    pub questions: Vec<QuestionRow>,
+}
+
+impl CheckReport {
+    /// How it came out.
+    pub fn status(&self) -> Status {
+        let bugs = self.bugs.iter().map(|row| match row.caught() {
+            Some(false) => Status::Findings,
+            _ => status_of(&row.without),
+        });
+        let scenarios = self.scenarios.iter().map(|row| status_of(&row.run));
+        let questions = self.questions.iter().map(|row| match row.answer() {
+            Some(answer) if answer == row.question.answer => Status::Clean,
+            Some(_) => Status::Findings,
+            None => Status::Inconclusive,
+        });
+        bugs.chain(scenarios).chain(questions).min().unwrap_or(Status::NothingSelected)
+    }
+}
+
+fn status_of(run: &Run) -> Status {
+    match (&run.found, run.is_inconclusive()) {
+        (Some(_), _) => Status::Findings,
+        (None, true) => Status::Inconclusive,
+        (None, false) => Status::Clean,
+    }
+}
+
+/// Surroundings of a check: a clock of processor time, and somebody who wants to know how far it is.
+pub struct Surroundings<'a> {
+    /// Processor seconds used so far.
+    pub cpu_seconds: &'a dyn Fn() -> f64,
+    /// Told what is about to run.
+    pub progress: &'a mut dyn FnMut(&str),
+}
+
+/// Clean runs are shared by the stories and the scenarios.
+type Cache = BTreeMap<(&'static str, EngineKind), (Run, f64)>;
+
+/// Runs a check.
+pub fn check(selection: &Selection, limits: &Limits, around: &mut Surroundings<'_>) -> CheckReport {
+    let mut report = CheckReport::default();
+    let mut cache = Cache::new();
+    let wanted = |ids: &[&str]| {
+        let filters = &selection.filters;
+        filters.is_empty() || filters.iter().any(|f| ids.iter().any(|id| matches(id, f)))
+    };
+    for story in stories::ALL {
+        if wanted(&[story.id, story.rule, story.scenario.id]) {
+            for engine in story_engines(story, selection.engines) {
+                (around.progress)(&format!("bug {} under {}", story.id, engine.name()));
+                report.bugs.push(check_story(story, engine, limits, &mut cache, around));
+            }
+        }
+    }
+    for scenario in scenarios::ALL {
+        if wanted(&[scenario.id]) {
+            for engine in scenario_engines(scenario, selection.engines) {
+                (around.progress)(&format!("scenario {} under {}", scenario.id, engine.name()));
+                let (run, seconds) = clean(scenario, engine, limits, &mut cache, around);
+                report.scenarios.push(ScenarioRow { run, seconds });
+            }
+        }
+    }
+    if !matches!(selection.engines, Engines::One(EngineKind::Loom | EngineKind::Shuttle)) {
+        for question in questions::ALL {
+            if wanted(&[question.id, question.scenario.id]) {
+                (around.progress)(&format!("question {}", question.id));
+                let run = run(question.scenario, EngineKind::Explore, Change::default(), limits);
+                let replay = token(&run, "", limits);
+                report.questions.push(QuestionRow { question, run, replay });
+            }
+        }
+    }
+    report
+}
+
+/// Filters look inside ids, without regard to case.
+fn matches(id: &str, filter: &str) -> bool {
+    id.to_lowercase().contains(&filter.to_lowercase())
+}
+
+fn story_engines(story: &Story, engines: Engines) -> Vec<EngineKind> {
+    match engines {
+        Engines::Default => vec![story.engine],
+        Engines::One(engine) => scenario_engines(story.scenario, Engines::One(engine)),
+        Engines::All => story.scenario.engines.to_vec(),
+    }
+}
+
+fn scenario_engines(scenario: &Scenario, engines: Engines) -> Vec<EngineKind> {
+    let wanted = |e: &EngineKind| match engines {
+        Engines::Default => *e == EngineKind::Explore,
+        Engines::One(one) => *e == one,
+        Engines::All => true,
+    };
+    scenario.engines.iter().copied().filter(wanted).collect()
+}
+
+fn clean(
+    scenario: &'static Scenario,
+    engine: EngineKind,
+    limits: &Limits,
+    cache: &mut Cache,
+    around: &Surroundings<'_>,
+) -> (Run, f64) {
+    let make = || {
+        let before = (around.cpu_seconds)();
+        let run = run(scenario, engine, Change::default(), limits);
+        (run, (around.cpu_seconds)() - before)
+    };
+    cache.entry((scenario.id, engine)).or_insert_with(make).clone()
+}
+
+fn check_story(
+    story: &'static Story,
+    engine: EngineKind,
+    limits: &Limits,
+    cache: &mut Cache,
+    around: &Surroundings<'_>,
+) -> BugRow {
+    let (without, _) = clean(story.scenario, engine, limits, cache, around);
+    let unseen = story.unseen_by.iter().find(|(e, _)| *e == engine).map(|(_, why)| *why);
+    let with = unseen
+        .is_none()
+        .then(|| run(story.scenario, engine, Change { bug: story.id, site: None }, limits));
+    let replay = with.as_ref().and_then(|run| token(run, story.id, limits));
+    BugRow { story, engine, with, without, replay, unseen }
+}

@@ -1,0 +1,168 @@
+//! The command line.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Co-verifies network-driver logic and the hardware it drives.
+#[derive(Parser)]
+#[command(name = "pollproof", version, about, after_help = EXIT_CODES)]
+pub struct Args {
+    /// No progress on standard error.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 something was checked and nothing found; 1 findings; \
+                          2 usage; 3 inconclusive; 4 nothing selected; 5 environment; 70 internal";
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// The main job: documented bugs both ways, scenarios, questions, the capture.
+    Check(CheckArgs),
+    /// Shows bugs, scenarios, questions and rules.
+    List,
+    /// Tells more of a rule, bug, scenario or question.
+    Explain {
+        /// Its id.
+        id: String,
+    },
+    /// Replays a finding from its token.
+    Replay {
+        /// The token, as printed with the finding.
+        token: String,
+    },
+    /// Explores one scenario.
+    Explore(ExploreArgs),
+    /// Takes every barrier of the drivers out in turn and tells which rule misses it.
+    Barriers(BarrierArgs),
+    /// Sends a capture through a NIC, its driver and the network core.
+    Run(RunArgs),
+    /// Tells what this machine has and what is missing.
+    Doctor,
+    /// Prints shell completions.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Output format.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs; see `schema_version`.
+    Json,
+}
+
+/// Engine to use.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// Our explorer.
+    Explore,
+    /// loom.
+    Loom,
+    /// shuttle.
+    Shuttle,
+    /// All of them, each for what it can run.
+    All,
+}
+
+/// How much to do.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// The default: under a minute.
+    Smoke,
+    /// Ten times the limits.
+    Pr,
+    /// A hundred times the limits.
+    Nightly,
+}
+
+/// Limits shared by several commands.
+#[derive(ClapArgs, Clone, Copy)]
+pub struct LimitArgs {
+    /// How much to do before a run is cut and called UNKNOWN.
+    #[arg(long, value_enum, default_value = "smoke")]
+    pub profile: Profile,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 7)]
+    pub seed: u64,
+    /// Executions before a run is cut, instead of the profile's.
+    #[arg(long)]
+    pub max_executions: Option<u64>,
+}
+
+/// `check`.
+#[derive(ClapArgs)]
+pub struct CheckArgs {
+    /// Only what has one of these in its id.
+    pub filters: Vec<String>,
+    /// Engine; the default is our explorer, and for each bug the engine that sees it.
+    #[arg(long, value_enum)]
+    pub engine: Option<Engine>,
+    /// Output on standard output.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+    /// Limits.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// `explore`.
+#[derive(ClapArgs)]
+pub struct ExploreArgs {
+    /// Id of the scenario.
+    pub scenario: String,
+    /// Switches a documented bug on.
+    #[arg(long)]
+    pub bug: Option<String>,
+    /// Engine.
+    #[arg(long, value_enum, default_value = "explore")]
+    pub engine: Engine,
+    /// Limits.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// `barriers`.
+#[derive(ClapArgs)]
+pub struct BarrierArgs {
+    /// Only sites whose path has this in it.
+    #[arg(default_value = "driver/")]
+    pub path: String,
+    /// Limits.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// NIC to use.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Nic {
+    /// ConnectX-3 with mlx4.
+    Mlx4,
+}
+
+/// `run`.
+#[derive(ClapArgs)]
+pub struct RunArgs {
+    /// NIC and driver.
+    #[arg(long, value_enum)]
+    pub nic: Nic,
+    /// Capture to send in (pcap or pcapng, Ethernet).
+    #[arg(long)]
+    pub pcap: PathBuf,
+    /// Writes what the sockets got, in order of arrival.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+    /// Receive queues, a power of two.
+    #[arg(long, default_value_t = 1)]
+    pub queues: u32,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 7)]
+    pub seed: u64,
+}

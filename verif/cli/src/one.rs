@@ -1,0 +1,187 @@
+//! Commands about one thing: list, explain, replay, explore, barriers, doctor, completions.
+
+use crate::args::{Args, BarrierArgs, Engine, ExploreArgs};
+use crate::check::{finding_text, limits};
+use crate::exit;
+use crate::progress::Progress;
+use anyhow::{anyhow, bail};
+use clap::CommandFactory;
+use pollproof_bench::run::{run, Change, Limits};
+use pollproof_bench::scenario::EngineKind;
+use pollproof_bugs::barriers::sweep;
+use pollproof_bugs::{questions, scenarios, stories, token};
+use pollproof_report::{lanes, table};
+use pollproof_rules::CATALOGUE;
+
+/// Everything that has an id.
+pub fn list() -> u8 {
+    let cell = |s: &str| s.to_string();
+    let rows: Vec<_> = stories::ALL
+        .iter()
+        .map(|s| vec![cell(s.id), cell(s.rule), cell(s.scenario.id), cell(s.title)])
+        .collect();
+    println!("{}", table(&["bug", "rule", "scenario", "what goes wrong"], &rows));
+    let rows: Vec<_> = scenarios::ALL.iter().map(|s| vec![cell(s.id), cell(s.about)]).collect();
+    println!("{}", table(&["scenario", "what happens"], &rows));
+    let rows: Vec<_> = questions::ALL.iter().map(|q| vec![cell(q.id), cell(q.question)]).collect();
+    println!("{}", table(&["question", ""], &rows));
+    let rows: Vec<_> = CATALOGUE.iter().map(|r| vec![cell(r.id), cell(r.sentence)]).collect();
+    print!("{}", table(&["rule", "what must hold"], &rows));
+    exit::CLEAN
+}
+
+/// All that is known of an id.
+pub fn explain(id: &str) -> anyhow::Result<u8> {
+    let same = |other: &str| other.eq_ignore_ascii_case(id);
+    if let Some(rule) = CATALOGUE.iter().find(|r| same(r.id)) {
+        println!("rule {}\n  {}\n", rule.id, rule.sentence);
+        println!("  source       {}\n  blind spots  {}", rule.source, rule.blind_spots);
+        for point in rule.must_reach {
+            println!("  must reach   {point}");
+        }
+        let catches: Vec<_> =
+            stories::ALL.iter().filter(|s| s.rule == rule.id).map(|s| s.id).collect();
+        println!("  catches      {}", catches.join(" "));
+    } else if let Some(story) = stories::ALL.iter().find(|s| same(s.id)) {
+        println!("bug {}: {}\n\n  {}\n", story.id, story.title, story.story);
+        println!("  origin    {}\n  rule      {}", story.origin, story.rule);
+        println!("  scenario  {}: {}", story.scenario.id, story.scenario.about);
+        println!("  engine    {}", story.engine.name());
+        for (engine, why) in story.unseen_by {
+            println!("  unseen by {}: {why}", engine.name());
+        }
+    } else if let Some(scenario) = token::scenario(id) {
+        println!("scenario {}\n  {}", scenario.id, scenario.about);
+        println!("  threads and agents, at most {}", scenario.threads);
+        let engines: Vec<_> = scenario.engines.iter().map(|e| e.name()).collect();
+        println!("  engines     {}", engines.join(" "));
+        for (rule, point) in scenario.must_reach {
+            println!("  must reach  {rule} {point}");
+        }
+    } else if let Some(question) = questions::ALL.iter().find(|q| same(q.id)) {
+        let answer = if question.answer { "yes" } else { "no" };
+        println!("question {}\n  {}\n  answer    {answer}", question.id, question.question);
+        println!("  scenario  {}", question.scenario.id);
+    } else {
+        bail!("nothing has the id '{id}'; 'pollproof list' shows all");
+    }
+    Ok(exit::CLEAN)
+}
+
+/// Runs what a token names and shows all of it.
+pub fn replay(text: &str) -> anyhow::Result<u8> {
+    let (run, bug) = token::replay_token(text).map_err(|e| anyhow!("{e}"))?;
+    println!("replay {}{}", run.scenario.id, if bug.is_empty() { "" } else { " with " });
+    let Some(found) = &run.found else {
+        println!("nothing was found: {} in {} executions", run.verdict, run.executions);
+        return Ok(exit::CLEAN);
+    };
+    if found.rule == "REPLAY" {
+        bail!("the schedule does not fit this binary: {}", found.message);
+    }
+    for line in lanes(&found.records, None, usize::MAX) {
+        println!("  {line}");
+    }
+    if !found.trace.is_empty() {
+        println!("\nsteps: number, thread, operation, object, values, place");
+        for line in &found.trace {
+            println!("{line}");
+        }
+    }
+    println!();
+    print!("{}", finding_text(&run, bug, &Limits::default()).unwrap_or_default());
+    Ok(exit::FINDINGS)
+}
+
+/// One scenario under one engine.
+pub fn explore(args: &ExploreArgs, quiet: bool) -> anyhow::Result<u8> {
+    let scenario = token::scenario(&args.scenario).ok_or_else(|| {
+        anyhow!("unknown scenario '{}'; 'pollproof list' shows them", args.scenario)
+    })?;
+    let bug = match &args.bug {
+        None => "",
+        Some(id) => {
+            let story = stories::ALL.iter().find(|s| s.id.eq_ignore_ascii_case(id));
+            story.ok_or_else(|| anyhow!("unknown bug '{id}'; 'pollproof list' shows them"))?.id
+        }
+    };
+    let engines = match args.engine {
+        Engine::Explore => vec![EngineKind::Explore],
+        Engine::Loom => vec![EngineKind::Loom],
+        Engine::Shuttle => vec![EngineKind::Shuttle],
+        Engine::All => scenario.engines.to_vec(),
+    };
+    let limits = limits(&args.limits);
+    let mut worst = exit::CLEAN;
+    let mut progress = Progress::new(quiet);
+    for engine in engines {
+        if !scenario.engines.contains(&engine) {
+            bail!("{} can not run under {}", scenario.id, engine.name());
+        }
+        progress.tell(&format!("{} under {}", scenario.id, engine.name()));
+        let run = run(scenario, engine, Change { bug, site: None }, &limits);
+        progress.done();
+        let (id, name) = (scenario.id, engine.name());
+        println!("{id} under {name}: {} executions, {} redundant", run.executions, run.blocked);
+        for (rule, point) in &run.unreached {
+            println!("  never reached: {rule} {point}");
+        }
+        worst = worst.max(match (finding_text(&run, bug, &limits), run.is_inconclusive()) {
+            (Some(text), _) => {
+                print!("{text}");
+                exit::FINDINGS
+            }
+            (None, inconclusive) => {
+                println!("  {}", run.verdict);
+                if inconclusive {
+                    exit::INCONCLUSIVE
+                } else {
+                    exit::CLEAN
+                }
+            }
+        });
+    }
+    Ok(worst)
+}
+
+/// The sweep over barriers.
+pub fn barriers(args: &BarrierArgs, quiet: bool) -> anyhow::Result<u8> {
+    let mut progress = Progress::new(quiet);
+    let rows = sweep(&args.path, &limits(&args.limits), &mut |what| progress.tell(what));
+    progress.done();
+    if rows.is_empty() {
+        bail!("no scenario passes a barrier whose path has '{}' in it", args.path);
+    }
+    let cells: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let (rule, scenario, engine) = match row.missed_by {
+                Some((rule, scenario, engine)) => (rule, scenario, engine.name()),
+                None => ("NOT MISSED", "", ""),
+            };
+            let site = format!("{}:{}", row.site.0, row.site.1);
+            vec![site, rule.into(), scenario.into(), engine.into()]
+        })
+        .collect();
+    print!("{}", table(&["taken out", "missed by", "in", "under"], &cells));
+    let missed = rows.iter().filter(|r| r.missed_by.is_some()).count();
+    println!("\n{} sites, {missed} of them needed", rows.len());
+    Ok(if missed == rows.len() { exit::CLEAN } else { exit::INCONCLUSIVE })
+}
+
+/// What this machine has.
+pub fn doctor() -> u8 {
+    println!("pollproof {}", env!("CARGO_PKG_VERSION"));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    println!("cores     {cores}");
+    println!("engines   explore, loom, shuttle: built in");
+    println!("NICs      mlx4 on a ConnectX-3 model");
+    println!("not built ixgbe, sfc, fq, RTL lock-step, Linux: not part of this version");
+    exit::CLEAN
+}
+
+/// Shell completions on standard output.
+pub fn completions(shell: clap_complete::Shell) -> u8 {
+    clap_complete::generate(shell, &mut Args::command(), "pollproof", &mut std::io::stdout());
+    exit::CLEAN
+}

@@ -1,0 +1,44 @@
+//! Progress on standard error, and the clock of processor time.
+
+use std::io::{IsTerminal, Write};
+
+/// Shows what is being done: a line that changes on a terminal, nothing elsewhere.
+pub struct Progress {
+    live: bool,
+    shown: usize,
+}
+
+impl Progress {
+    /// Shows nothing when `quiet`, or when nobody looks.
+    pub fn new(quiet: bool) -> Self {
+        Self { live: !quiet && std::io::stderr().is_terminal(), shown: 0 }
+    }
+
+    /// What is about to run.
+    pub fn tell(&mut self, what: &str) {
+        if self.live {
+            let mut err = std::io::stderr();
+            let _ = write!(err, "\r{what:<width$}", width = self.shown);
+            let _ = err.flush();
+            self.shown = what.len();
+        }
+    }
+
+    /// Clears the line.
+    pub fn done(&mut self) {
+        if self.live && self.shown > 0 {
+            eprint!("\r{:width$}\r", "", width = self.shown);
+        }
+    }
+}
+
+/// Processor seconds that this process has used; 0 where the system does not tell.
+pub fn cpu_seconds() -> f64 {
+    // Fields 14 and 15 of proc(5) stat, in ticks of 1/100 s on every Linux port.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks: u64 =
+        after_name.split_whitespace().skip(11).take(2).filter_map(|f| f.parse::<u64>().ok()).sum();
+    ticks as f64 / TICKS_PER_SECOND
+}

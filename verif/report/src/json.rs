@@ -1,0 +1,125 @@
+//! The JSON of `check`. Fields are only ever added; `schema_version` grows when a meaning changes.
+
+use serde::Serialize;
+
+/// `pollproof check --format json`.
+#[derive(Debug, Serialize)]
+pub struct CheckJson {
+    /// Version of this layout.
+    pub schema_version: u32,
+    /// `clean`, `findings`, `inconclusive`, `nothing-selected`.
+    pub status: &'static str,
+    /// Counts.
+    pub summary: SummaryJson,
+    /// One entry a documented bug.
+    pub bugs: Vec<BugJson>,
+    /// One entry a scenario and engine.
+    pub scenarios: Vec<ScenarioJson>,
+    /// One entry a question.
+    pub questions: Vec<QuestionJson>,
+    /// One entry a capture.
+    pub captures: Vec<CaptureJson>,
+}
+
+/// Counts.
+#[derive(Debug, Default, Serialize)]
+pub struct SummaryJson {
+    /// Bugs run.
+    pub bugs: u64,
+    /// Bugs whose rule caught them.
+    pub caught: u64,
+    /// Bugs that were not caught although the engine can see them.
+    pub missed: u64,
+    /// Bugs whose fixed form is clean.
+    pub clean: u64,
+    /// Fixed forms in which a rule was broken.
+    pub false_alarms: u64,
+    /// Scenarios run, once an engine.
+    pub scenarios: u64,
+    /// Of these: explored to the end.
+    pub exhaustive: u64,
+    /// Of these: explored within a stated bound.
+    pub bounded: u64,
+    /// Of these: sampled at random.
+    pub sampled: u64,
+    /// Of these: cut, or a point that must be reached was not.
+    pub unknown: u64,
+}
+
+/// A documented bug, both ways.
+#[derive(Debug, Serialize)]
+pub struct BugJson {
+    /// Id.
+    pub id: &'static str,
+    /// Where it comes from.
+    pub origin: &'static str,
+    /// Rule that must catch it.
+    pub rule: &'static str,
+    /// Engine that ran it.
+    pub engine: &'static str,
+    /// Whether the rule caught it; null when this engine can not see it.
+    pub caught: Option<bool>,
+    /// Why this engine can not see it.
+    pub unseen: Option<&'static str>,
+    /// Executions until it was caught.
+    pub executions: u64,
+    /// Events that the rules saw until then.
+    pub events: u64,
+    /// Verdict of the fixed form.
+    pub verdict_fixed: String,
+    /// Token that replays it.
+    pub replay: Option<String>,
+}
+
+/// A scenario under an engine.
+#[derive(Debug, Serialize)]
+pub struct ScenarioJson {
+    /// Id.
+    pub id: &'static str,
+    /// Engine.
+    pub engine: &'static str,
+    /// Memory model in which it ran.
+    pub memory_model: &'static str,
+    /// Threads and agents.
+    pub threads: u32,
+    /// Verdict, its label first.
+    pub verdict: String,
+    /// Executions.
+    pub executions: u64,
+    /// Executions known to suffice, from an independent source.
+    pub optimal: Option<u64>,
+    /// Processor time.
+    pub seconds: f64,
+    /// What was found, if anything.
+    pub finding: Option<String>,
+}
+
+/// A question decided by exploration.
+#[derive(Debug, Serialize)]
+pub struct QuestionJson {
+    /// Id.
+    pub id: &'static str,
+    /// The question.
+    pub question: &'static str,
+    /// `yes`, `no` or `undecided`.
+    pub answer: &'static str,
+    /// Token that shows a yes, or the verdict behind a no.
+    pub shown_by: String,
+}
+
+/// A capture through the house.
+#[derive(Debug, Serialize)]
+pub struct CaptureJson {
+    /// Name of the file.
+    pub id: String,
+    /// Device.
+    pub nic: &'static str,
+    /// Frames in.
+    pub frames: u64,
+    /// Frames delivered.
+    pub delivered: u64,
+    /// Frames dropped.
+    pub dropped: u64,
+    /// What was found, if anything.
+    pub finding: Option<String>,
+}
