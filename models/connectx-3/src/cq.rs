@@ -53,6 +53,8 @@ pub struct CqView {
     pub timer: bool,
     /// Whether it stopped by an overrun.
     pub stopped: bool,
+    /// Sequence number that the next arm must carry; none: any.
+    pub next_sn: Option<u32>,
 }
 
 /// Whether a CQE can be written.
@@ -120,6 +122,7 @@ impl Cq {
             armed: self.arm == Arm::Next && !self.stopped,
             timer: self.timer,
             stopped: self.stopped,
+            next_sn: self.sn,
         }
     }
 }

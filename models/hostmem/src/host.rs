@@ -81,7 +81,7 @@ impl HostMem {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     fn word(&mut self, addr: u64) -> Option<(Place, &mut [u8; 4])> {
         let place = self.ledger.place(addr, 4, Owner::Driver)?;
@@ -95,7 +95,7 @@ impl HostMem {
     pub fn load32(&mut self, addr: u64, _order: Ordering) -> u32 {
         let Some((place, word)) = self.word(addr) else { return 0 };
         let value = u32::from_le_bytes(*word);
-        check_marked(&place, addr);
+        check_marked(self.ledger.layout(place), place, addr);
         value
     }
 
@@ -105,7 +105,7 @@ impl HostMem {
     pub fn store32(&mut self, addr: u64, value: u32, _order: Ordering) {
         if let Some((place, word)) = self.word(addr) {
             *word = value.to_le_bytes();
-            check_marked(&place, addr);
+            check_marked(self.ledger.layout(place), place, addr);
         }
     }
 
@@ -195,8 +195,8 @@ impl HostMem {
 /// A marked access to a plain word is told: the layout and the driver disagree.
 #[inline]
 #[track_caller]
-pub(crate) fn check_marked(place: &Place, addr: u64) {
-    if !place.layout.is_marked(place.offset) {
+pub(crate) fn check_marked(layout: &AreaLayout, place: Place, addr: u64) {
+    if !layout.is_marked(place.offset) {
         emit(Event::DeviceMisuse { why: "marked access to a plain word", at: addr });
     }
 }

@@ -27,7 +27,6 @@ struct Area {
 pub(crate) struct Place {
     pub area: usize,
     pub offset: usize,
-    pub layout: AreaLayout,
 }
 
 /// What a driver does with a packet buffer.
@@ -165,10 +164,16 @@ impl Ledger {
             let offset = addr - a.base;
             let inside = offset < a.len && len as u64 <= a.len - offset;
             if a.alive && inside && (addr | len as u64) & 3 == 0 {
-                return Some(Place { area, offset: offset as usize, layout: a.layout });
+                return Some(Place { area, offset: offset as usize });
             }
         }
         self.misplaced(addr, by)
+    }
+
+    /// Layout of the area that a place is in.
+    #[inline]
+    pub(crate) fn layout(&self, place: Place) -> &AreaLayout {
+        &self.areas[place.area].layout
     }
 
     #[cold]

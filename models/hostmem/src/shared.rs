@@ -69,6 +69,10 @@ impl SharedMem {
         Self { books: Mutex::new(Books { ledger, areas: Vec::new(), bufs }), buf_bytes }
     }
 
+    fn layout(&self, place: Place) -> AreaLayout {
+        *lock(&self.books).ledger.layout(place)
+    }
+
     #[track_caller]
     fn place(&self, addr: u64, len: usize, by: Owner) -> Option<(Place, Arc<[Word]>)> {
         let mut books = lock(&self.books);
@@ -182,7 +186,7 @@ impl SharedMem {
     #[track_caller]
     pub fn load32(&self, addr: u64, order: Ordering, at: Loc) -> u32 {
         let Some((place, words)) = self.place(addr, 4, Owner::Driver) else { return 0 };
-        check_marked(&place, addr);
+        check_marked(&self.layout(place), place, addr);
         match words.get(place.offset / 4) {
             Some(Word::Marked(word)) => word.load_at(order, at),
             Some(Word::Plain(word)) => word.get_at(at),
@@ -194,7 +198,7 @@ impl SharedMem {
     #[track_caller]
     pub fn store32(&self, addr: u64, value: u32, order: Ordering, at: Loc) {
         let Some((place, words)) = self.place(addr, 4, Owner::Driver) else { return };
-        check_marked(&place, addr);
+        check_marked(&self.layout(place), place, addr);
         match words.get(place.offset / 4) {
             Some(Word::Marked(word)) => word.store_at(value, order, at),
             Some(Word::Plain(word)) => word.set_at(value, at),

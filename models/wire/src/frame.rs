@@ -23,10 +23,11 @@ impl Frame {
 
 /// Stable hash of the flow of a frame: FNV-1a (32 bits) over addresses, protocol and ports of
 /// TCP or UDP; over addresses and protocol of other IP and of fragments; over MAC addresses and
-/// EtherType of anything else. The two directions of a connection are two flows.
+/// EtherType of anything else. The two directions of a connection are two flows. A frame whose
+/// headers are broken is a flow of its own: nobody can say whose order it should keep.
 pub fn flow_of(bytes: &[u8]) -> u32 {
     let Ok(packet) = SlicedPacket::from_ethernet(bytes) else {
-        return fnv(FNV_OFFSET, bytes.get(..14).unwrap_or(bytes));
+        return fnv(FNV_OFFSET, bytes);
     };
     let (hash, fragment) = match &packet.net {
         Some(NetSlice::Ipv4(ip)) => {

@@ -49,12 +49,12 @@ pub(super) enum Task {
 }
 
 impl World {
-    /// Moves the running CPU's time on.
+    /// Moves the running CPU's time on, and lets the world come up to it.
     #[inline]
     pub fn charge(&mut self, ps: u64) {
         if self.running.is_some() {
             self.local_ps = self.local_ps.saturating_add(ps);
-            set_time_ps(self.local_ps);
+            self.catch_up();
         }
     }
 
@@ -122,7 +122,6 @@ impl World {
     /// The CPU that runs is done for now; `more` says that a softirq is left.
     pub fn leave(&mut self, more: bool) {
         self.counts.poll_ends();
-        self.catch_up();
         let Some(running) = self.running.take() else { return };
         let Some(cpu) = self.cpus.get_mut(running as usize) else { return };
         cpu.free_ps = self.local_ps;

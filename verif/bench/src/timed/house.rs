@@ -207,7 +207,7 @@ impl TimedHouse {
             w.take_all();
             let wakeup = !w.is_quiet();
             let mut queued = 0;
-            for state in &states {
+            for (state, queue) in states.iter().zip(self.port.queues()) {
                 let Some(cq) = w.device.cq_view(state.cqn) else { continue };
                 let unconsumed = cq.producer.wrapping_sub(state.cons_index) & INDEX_MASK;
                 queued += u64::from(unconsumed);
@@ -217,7 +217,7 @@ impl TimedHouse {
                     unconsumed,
                     posted: state.posted,
                     enabled: state.up,
-                    armed: cq.armed,
+                    armed: w.is_armed(&cq, queue.cq.db),
                     wakeup,
                 }));
             }

@@ -4,19 +4,21 @@
 //! bus is dense and in order anyway, so it is in plain queues. At the same time the device comes
 //! first, then street, bus, answers, the sparse rest, and CPUs.
 //!
-//! A CPU that runs has a time of its own, ahead of the world's. It pulls the world along whenever
-//! it looks at what the device writes, but not past the start of another CPU: that one must not
-//! see the future. Between CPUs that run at once a view may thus be as old as one softirq.
+//! A CPU that runs has a time of its own. Whenever it is charged for something it pulls the world
+//! along to its time, but not past the start of another CPU: that one must not see the future.
+//! Between CPUs that run at once a view may thus be as old as one pass of the softirq.
 
 use super::counts::Counts;
 use super::cpu::{Cpu, Vector};
 use super::{TimedError, TimedOptions};
-use pollproof_connectx_3::{ArmSource, ConnectX3};
+use pollproof_connectx_3::{ArmSource, ConnectX3, CqView};
 use pollproof_events::set_time_ps;
 use pollproof_hostmem::HostMem;
 use pollproof_mlx4::ArmForm;
 use pollproof_pcie::{Link, MsixTable, Outbound, PostedQueue, PostedWrite};
+use pollproof_regs::mlx4::{be, db};
 use pollproof_sim::{EventQueue, Handle};
+use pollproof_sync::Ordering;
 use pollproof_wire::Frame;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -390,6 +392,17 @@ impl World {
         }
         self.link = Link::new(*self.link.params());
         self.drain();
+    }
+
+    /// Whether the next completion of a CQ is signalled: the device knows, or it will find out by
+    /// the record that it reads after that completion.
+    pub fn is_armed(&mut self, cq: &CqView, record: u64) -> bool {
+        if cq.armed || self.device.params().arm == ArmSource::Doorbell {
+            return cq.armed;
+        }
+        let word = be(self.mem.load32(record + db::CQ_ARM, Ordering::Relaxed));
+        let fresh = cq.next_sn.is_none_or(|sn| word >> db::SN_SHIFT & 3 == sn);
+        !cq.stopped && fresh && word & db::CMD_MASK != 0
     }
 
     /// Takes what the device wants to send, whatever its lane says: for a look at the end.
