@@ -136,19 +136,19 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["delivered"],
     },
     RuleInfo {
+        id: "PANIC",
+        sentence: "Neither driver nor model panics.",
+        source: "Our own",
+        blind_spots: "None known.",
+        must_reach: &[],
+    },
+    RuleInfo {
         id: "PAYLOAD-FIDELITY",
         sentence: "What arrives at a socket is a frame that came in, byte for byte, and in order \
                    in its flow.",
         source: "Our own; the capture that was sent",
         blind_spots: "Compared in capture runs alone, with what reached the port: a fault on the \
                       wire is not the house's. Flows are told apart as for FLOW-ORDER.",
-        must_reach: &[],
-    },
-    RuleInfo {
-        id: "PANIC",
-        sentence: "Neither driver nor model panics.",
-        source: "Our own",
-        blind_spots: "None known.",
         must_reach: &[],
     },
     RuleInfo {
