@@ -78,12 +78,27 @@ pub struct Link {
     params: LinkParams,
     to_host_free_ps: u64,
     to_device_free_ps: u64,
+    /// Transfer times to the host that were worked out before, by length: divisions are slow.
+    known: [(u32, u64); KNOWN],
 }
+
+/// Transfer times that are kept.
+const KNOWN: usize = 32;
 
 impl Link {
     /// An idle link.
     pub fn new(params: LinkParams) -> Self {
-        Self { params, to_host_free_ps: 0, to_device_free_ps: 0 }
+        let known = [(0, params.transfer_ps(0)); KNOWN];
+        Self { params, to_host_free_ps: 0, to_device_free_ps: 0, known }
+    }
+
+    #[inline]
+    fn transfer_ps(&mut self, bytes: u32) -> u64 {
+        let known = &mut self.known[(bytes / 4) as usize % KNOWN];
+        if known.0 != bytes {
+            *known = (bytes, self.params.transfer_ps(bytes));
+        }
+        known.1
     }
 
     /// Its parameters.
@@ -99,7 +114,7 @@ impl Link {
     /// A write of the device (or a message) that starts at `now_ps`: when it is visible in memory.
     pub fn write_ps(&mut self, now_ps: u64, bytes: u32) -> u64 {
         let start = now_ps.max(self.to_host_free_ps);
-        self.to_host_free_ps = start.saturating_add(self.params.transfer_ps(bytes));
+        self.to_host_free_ps = start.saturating_add(self.transfer_ps(bytes));
         self.to_host_free_ps.saturating_add(self.params.latency_ps)
     }
 
@@ -108,7 +123,7 @@ impl Link {
     pub fn read_ps(&mut self, now_ps: u64, bytes: u32) -> (u64, u64) {
         let requests = bytes.div_ceil(self.params.max_read_request.max(1)).max(1);
         let start = now_ps.max(self.to_host_free_ps);
-        let lane_ps = self.params.transfer_ps(0).saturating_mul(u64::from(requests));
+        let lane_ps = self.transfer_ps(0).saturating_mul(u64::from(requests));
         self.to_host_free_ps = start.saturating_add(lane_ps);
         let read_ps = self.to_host_free_ps.saturating_add(self.params.latency_ps);
         let start = read_ps.max(self.to_device_free_ps);

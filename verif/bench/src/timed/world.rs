@@ -169,6 +169,7 @@ impl World {
     }
 
     /// One event of the world, if it comes before a CPU starts and before the end.
+    #[inline]
     pub fn step(&mut self) -> bool {
         let starts_ps = self.starts.peek_time().unwrap_or(u64::MAX);
         let (at_ps, source) = self.next();
