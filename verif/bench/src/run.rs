@@ -38,6 +38,9 @@ pub struct Change {
     pub bug: &'static str,
     /// Barrier or ordering that is taken out.
     pub site: Option<Site>,
+    /// Looks for this rule alone among those that judge events: for a question about one of them
+    /// in a scenario that breaks others too.
+    pub only: Option<&'static str>,
 }
 
 /// A rule that was broken, with all that helps to understand it.
@@ -120,17 +123,19 @@ fn to_engine(finding: &Finding) -> EngineFinding {
 }
 
 /// The check at the end of each execution: judges its events.
-fn judge_each(records: Records, watch: Rc<RefCell<Watch>>) -> AtEnd {
+fn judge_each(records: Records, watch: Rc<RefCell<Watch>>, only: Option<&'static str>) -> AtEnd {
     Box::new(move |ended| {
         let seen = std::mem::take(&mut *records.borrow_mut());
         let judge = Judge::of(&seen);
         let mut watch = watch.borrow_mut();
         watch.events += seen.len() as u64;
         watch.reached.extend(judge.reached().iter().copied());
-        let finding = judge.findings().first().map(to_engine);
+        let asked = |f: &&Finding| only.is_none_or(|rule| f.rule == rule);
+        let finding = judge.findings().iter().find(asked).map(to_engine);
         if finding.is_some() || !ended.findings.is_empty() {
             watch.failed = seen;
-            let others = judge.findings().iter().skip(1);
+            let told = finding.as_ref().map(|f| f.rule);
+            let others = judge.findings().iter().filter(|f| Some(f.rule) != told);
             watch.others = others.map(|f| (f.rule, f.message.clone())).collect();
         }
         finding
@@ -148,7 +153,7 @@ fn watched<R>(
 ) -> (R, Watch) {
     let records: Records = Rc::default();
     let watch: Rc<RefCell<Watch>> = Rc::default();
-    let at_end = judge_each(records.clone(), watch.clone());
+    let at_end = judge_each(records.clone(), watch.clone(), change.only);
     let begun = records.clone();
     let program = Box::new(move || {
         begun.borrow_mut().clear();

@@ -40,8 +40,8 @@ pub fn sweep(part: &str, limits: &Limits, progress: &mut dyn FnMut(&str)) -> Vec
         .map(|(site, runs)| {
             progress(&format!("without {}:{}", site.0, site.1));
             let missed = runs.iter().find_map(|(scenario, engine)| {
-                let found =
-                    run(scenario, *engine, Change { bug: "", site: Some(site) }, limits).found?;
+                let without = Change { site: Some(site), ..Change::default() };
+                let found = run(scenario, *engine, without, limits).found?;
                 Some((found.rule, scenario.id, *engine))
             });
             SiteRow { site, missed_by: missed, passed_by: runs.len() }

@@ -170,8 +170,8 @@ pub fn check(selection: &Selection, limits: &Limits, around: &mut Surroundings<'
         for question in questions::ALL {
             if wanted(&[question.id, question.scenario.id]) {
                 (around.progress)(&format!("question {}", question.id));
-                let run = run(question.scenario, EngineKind::Explore, Change::default(), limits);
-                let replay = token(&run, "", limits);
+                let run = run(question.scenario, EngineKind::Explore, question.change(), limits);
+                let replay = token(&run, "", limits).filter(|_| run.breaks(question.rule));
                 report.questions.push(QuestionRow { question, run, replay });
             }
         }
@@ -225,9 +225,9 @@ fn check_story(
 ) -> BugRow {
     let (without, _) = clean(story.scenario, engine, limits, cache, around);
     let unseen = story.unseen_by.iter().find(|(e, _)| *e == engine).map(|(_, why)| *why);
-    let with = unseen
-        .is_none()
-        .then(|| run(story.scenario, engine, Change { bug: story.id, site: None }, limits));
+    let with = unseen.is_none().then(|| {
+        run(story.scenario, engine, Change { bug: story.id, ..Change::default() }, limits)
+    });
     let replay = with.as_ref().and_then(|run| token(run, story.id, limits));
     BugRow { story, engine, with, without, replay, unseen }
 }

@@ -1,6 +1,7 @@
 //! Questions that are answered by exploration, with a trace or a proof within bounds.
 
 use crate::scenarios::{TWO_LISTS_3_18, TWO_LISTS_6_12};
+use pollproof_bench::run::Change;
 use pollproof_bench::scenario::Scenario;
 
 /// A question and the scenario that decides it.
@@ -16,6 +17,13 @@ pub struct Question {
     pub scenario: &'static Scenario,
     /// What exploration found: true is yes, with a trace.
     pub answer: bool,
+}
+
+impl Question {
+    /// The surroundings in which the scenario decides it.
+    pub fn change(&self) -> Change {
+        Change { only: Some(self.rule), ..Change::default() }
+    }
 }
 
 /// All questions.

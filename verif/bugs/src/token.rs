@@ -75,7 +75,8 @@ pub fn replay_token(token: &str) -> Result<(Run, &'static str), TokenError> {
     if found != here {
         return Err(TokenError::Hash { found: found.into(), here });
     }
-    let change = Change { bug, site: None };
+    let only = questions::ALL.iter().find(|q| q.scenario.id == id).map(|q| q.rule);
+    let change = Change { bug, only, ..Change::default() };
     let run = match place.strip_prefix("shuttle-") {
         Some(numbers) => run(scenario, EngineKind::Shuttle, change, &shuttle_limits(numbers)?),
         None if place == "loom" => run(scenario, EngineKind::Loom, change, &Limits::default()),

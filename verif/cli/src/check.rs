@@ -97,8 +97,10 @@ fn print_text(report: &CheckReport, captures: &[CaptureJson], status: Status, li
     for row in &report.questions {
         println!("question {}: {}", row.question.id, answer(row));
         println!("  {}", row.question.question);
-        if let Some(token) = &row.replay {
-            println!("  shown by: pollproof replay '{token}'");
+        match (&row.replay, &row.run.found) {
+            (Some(token), _) => println!("  shown by: pollproof replay '{token}'"),
+            (None, Some(found)) => println!("  stopped by {}: {}", found.rule, found.message),
+            (None, None) => println!("  shown by: {}", label(&row.run.verdict, &row.run)),
         }
     }
     for c in captures {

@@ -119,7 +119,7 @@ pub fn explore(args: &ExploreArgs, quiet: bool) -> anyhow::Result<u8> {
             bail!("{} can not run under {}", scenario.id, engine.name());
         }
         progress.tell(&format!("{} under {}", scenario.id, engine.name()));
-        let run = run(scenario, engine, Change { bug, site: None }, &limits);
+        let run = run(scenario, engine, Change { bug, ..Change::default() }, &limits);
         progress.done();
         let (id, name) = (scenario.id, engine.name());
         println!("{id} under {name}: {} executions, {} redundant", run.executions, run.blocked);

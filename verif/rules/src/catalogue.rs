@@ -91,6 +91,13 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &[],
     },
     RuleInfo {
+        id: "LISTED-MEANS-OWNED",
+        sentence: "A context is put on a poll list, and completed, only while somebody owns it.",
+        source: "Linux net/core/dev.c, NAPI_STATE_SCHED; napi_complete_done()",
+        blind_spots: "Who the owner is, is told by grants and completions, not by the state word.",
+        must_reach: &[],
+    },
+    RuleInfo {
         id: "NAPI-BUDGET",
         sentence:
             "A poll returns 0 to budget; exactly the budget if and only if it still owns its \
@@ -183,7 +190,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
     },
     RuleInfo {
         id: "SCHED-ONE-LIST",
-        sentence: "A context is on at most one poll list, and only while somebody owns it.",
+        sentence: "A context is on at most one poll list, and only its owner touches the node.",
         source: "Linux net/core/dev.c, NAPI_STATE_SCHED; list corruption reports",
         blind_spots: "Order between CPUs as in SINGLE-CONSUMER.",
         must_reach: &["listed"],

@@ -241,6 +241,10 @@ impl Scene {
     }
 }
 
+/// Rounds of softirq processing after which an explored CPU gives up: a poll list that is never
+/// empty shows by then.
+const SOFTIRQ_ROUNDS_MAX: u32 = 3;
+
 /// A CPU: takes its interrupts, then its softirqs, until it is stopped.
 fn run_cpu(host: &ExploredHost, net: &Net, port: &Mlx4Port, cpu: u32) {
     let Some(word) = host.pending.get(cpu as usize) else { return };
@@ -253,8 +257,12 @@ fn run_cpu(host: &ExploredHost, net: &Net, port: &Mlx4Port, cpu: u32) {
             let timer = timer_of(timer);
             host.run_timer(timer, || run_timer(net, port, timer));
         }
-        // What ksoftirqd would do later happens at once.
-        while net.do_softirq() {}
+        // What ksoftirqd would do later happens at once; a softirq that never ends is cut.
+        for _ in 0..SOFTIRQ_ROUNDS_MAX {
+            if !net.do_softirq() {
+                break;
+            }
+        }
         if pending & STOP != 0 {
             return;
         }

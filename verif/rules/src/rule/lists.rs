@@ -1,4 +1,4 @@
-//! `SCHED-ONE-LIST` and `SINGLE-CONSUMER`, as far as events show them.
+//! `SCHED-ONE-LIST`, `LISTED-MEANS-OWNED` and `SINGLE-CONSUMER`, as far as events show them.
 //!
 //! A context has one owner: whoever was granted the schedule. Only an owned context is on a poll
 //! list, and on one only. The engine's race detector stands behind both rules: two CPUs that touch
@@ -11,6 +11,7 @@ use pollproof_events::{Event, NapiId, Record};
 use std::collections::BTreeMap;
 
 const LIST: &str = "SCHED-ONE-LIST";
+const OWNED: &str = "LISTED-MEANS-OWNED";
 const SINGLE: &str = "SINGLE-CONSUMER";
 
 #[derive(Default)]
@@ -44,7 +45,7 @@ impl Rule for Lists {
             }
             Event::NapiCompleteUnowned { napi } => {
                 let message = format!("NAPI {napi} is completed by one that does not own it");
-                verdicts.broken(LIST, record, message);
+                verdicts.broken(OWNED, record, message);
             }
             Event::ListAdd { napi, cpu, lists, .. } => {
                 self.added(napi, cpu, lists, record, verdicts);
@@ -74,7 +75,7 @@ impl Lists {
         }
         if !self.of(napi).owned {
             let message = format!("NAPI {napi} goes on CPU {cpu}'s poll list, but nobody owns it");
-            verdicts.broken(LIST, r, message);
+            verdicts.broken(OWNED, r, message);
         }
     }
 
