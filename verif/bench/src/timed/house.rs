@@ -132,14 +132,13 @@ impl TimedHouse {
             }
             w.enter().map_or(Next::Over, Next::Cpu)
         });
-        match next.ok_or(ELSEWHERE)? {
-            Next::Over => return Ok(false),
-            Next::World => {}
-            Next::Cpu(cpu) => self.run_cpu(cpu),
+        let next = next.ok_or(ELSEWHERE)?;
+        if let Next::Cpu(cpu) = next {
+            self.run_cpu(cpu);
         }
         match self.host.with(|w| w.error.take()).ok_or(ELSEWHERE)? {
             Some(error) => Err(error),
-            None => Ok(true),
+            None => Ok(!matches!(next, Next::Over)),
         }
     }
 

@@ -12,6 +12,7 @@ mod host;
 mod house;
 mod judged;
 mod options;
+mod registers;
 mod report;
 mod world;
 

@@ -15,7 +15,7 @@ use pollproof_connectx_3::{ArmSource, ConnectX3, CqView};
 use pollproof_events::set_time_ps;
 use pollproof_hostmem::HostMem;
 use pollproof_mlx4::ArmForm;
-use pollproof_pcie::{Link, MsixTable, Outbound, PostedQueue, PostedWrite};
+use pollproof_pcie::{Link, MsixTable, Outbound, PostedQueue};
 use pollproof_regs::mlx4::{be, db};
 use pollproof_sim::{EventQueue, Handle};
 use pollproof_sync::Ordering;
@@ -82,9 +82,9 @@ pub(super) struct World {
     pub street: VecDeque<(u64, Frame)>,
     pub steps: u64,
     pub error: Option<TimedError>,
-    link: Link,
+    pub link: Link,
     sparse: EventQueue<Sparse>,
-    posted: Vec<PostedQueue>,
+    pub posted: Vec<PostedQueue>,
     to_host: VecDeque<Crossing>,
     answers: VecDeque<Answer>,
     spare: Vec<Vec<u8>>,
@@ -326,56 +326,6 @@ impl World {
         self.device.dma_complete(answer.tag, &answer.bytes);
         self.spare.push(answer.bytes);
         self.drain();
-    }
-
-    // Registers.
-
-    /// A CPU writes a register.
-    pub fn post(&mut self, bar: u8, offset: u64, value: u64, bytes: u8) {
-        self.counts.mmio_writes += 1;
-        self.charge(self.counts.costs_ps.mmio_write);
-        let (cpu, local_ps) = (self.running.unwrap_or(0), self.local_ps.max(self.now_ps));
-        let Some(queue) = self.posted.get_mut(cpu as usize) else { return };
-        let pushed_out = queue.post(local_ps, bar, offset, value, bytes);
-        // The newest is due last.
-        let due_ps = local_ps.saturating_add(self.link.params().latency_ps);
-        self.push(due_ps, Sparse::Posted { cpu });
-        if let Some(write) = pushed_out {
-            self.deliver(write);
-        }
-    }
-
-    fn deliver(&mut self, write: PostedWrite) {
-        self.device.set_time(self.now_ps);
-        match write.bytes {
-            8 => self.device.mmio_write64(write.bar, write.offset, write.value),
-            _ => self.device.mmio_write32(write.bar, write.offset, write.value as u32),
-        }
-        self.drain();
-    }
-
-    /// A CPU reads a register: its earlier writes arrive first.
-    pub fn read_register(&mut self, bar: u8, offset: u64) -> u32 {
-        self.counts.mmio_reads += 1;
-        self.flush(self.running.unwrap_or(0));
-        self.charge(2 * self.link.params().latency_ps);
-        self.device.mmio_read32(bar, offset)
-    }
-
-    fn flush(&mut self, cpu: u32) {
-        while let Some(write) = self.posted.get_mut(cpu as usize).and_then(PostedQueue::pop) {
-            self.deliver(write);
-        }
-    }
-
-    /// A firmware command: what was written before reaches the device first, and what it asks for
-    /// is done when the command is.
-    pub fn command<R>(&mut self, command: impl FnOnce(&mut ConnectX3) -> R) -> R {
-        self.flush(self.running.unwrap_or(0));
-        self.settle();
-        let result = command(&mut self.device);
-        self.settle();
-        result
     }
 
     /// Performs all that the device asked for, in no time.
