@@ -19,9 +19,15 @@ pub struct CqLock {
     state: AtomicU32,
 }
 
+impl Default for CqLock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl CqLock {
-    pub(crate) fn new() -> Self {
-        // A queue starts disabled; `enable` opens it.
+    /// A lock that is disabled; [`CqLock::enable`] opens the queue.
+    pub fn new() -> Self {
         Self { state: AtomicU32::new(DISABLED) }
     }
 

@@ -164,6 +164,10 @@ impl Mlx4Port {
         };
         command("SW2HW_CQ", self.cmd.sw2hw_cq(cq.cqn, context))?;
         self.cq_table.insert(queue);
+        let (ring, rq) = (queue.ring.rqn, &queue.ring);
+        emit(Event::RingStarted { ring, cq: cq.cqn });
+        // Filled before anybody may poll: refilling is the poller's from then on.
+        queue.refill();
         let napi = self.net.netif_napi_add(queue.clone(), o.weight);
         let _ = queue.napi.set(napi.clone());
         if o.threaded {
@@ -175,9 +179,6 @@ impl Mlx4Port {
             queue.lock.enable();
         }
         self.net.napi_enable(&napi);
-        let (ring, rq) = (queue.ring.rqn, &queue.ring);
-        emit(Event::RingStarted { ring, cq: cq.cqn });
-        queue.refill();
         let rq_context = RqContext {
             buf: rq.buf,
             log_size: o.log_ring_size,

@@ -174,7 +174,8 @@ impl Net {
     /// `__napi_schedule`: puts an owned context on this CPU's poll list, or wakes its kthread.
     pub fn __napi_schedule(&self, napi: &Arc<Napi>) {
         if napi.state().contains(NapiState::THREADED) {
-            napi.state.fetch_or(NapiState::SCHED_THREADED.bits(), Release);
+            // Goes on with the release of the schedule that was granted.
+            napi.state.fetch_or(NapiState::SCHED_THREADED.bits(), Relaxed);
             return;
         }
         self.list_add(napi, List::Poll);

@@ -2,8 +2,8 @@
 //!
 //! *Locks*: a reader holds its CPU's lock, a grace period takes and drops each lock in turn. No
 //! waiting on values, independent readers, the ordering that RCU promises.
-//! *Counters*: a reader marks its CPU, a full barrier on either side, a grace period waits for each
-//! mark to go. Both serve any number of readers; the slot is the CPU number.
+//! *Counters*: a reader marks its CPU and then has a full barrier, a grace period has one and then
+//! waits for each mark to go. Both serve any number of readers; the slot is the CPU number.
 
 use crate::barrier::smp_mb;
 use crate::cpu;
@@ -96,7 +96,11 @@ impl Rcu {
         if taken_out(at) {
             return;
         }
-        smp_mb();
+        // A reader that this does not see inside must see what was unpublished before. Taking a
+        // lock orders by itself.
+        if self.readers.iter().any(|r| matches!(r, Reader::Counter(_))) {
+            smp_mb();
+        }
         for reader in &self.readers {
             match reader {
                 Reader::Lock(lock) => drop(lock.lock()),
@@ -105,7 +109,6 @@ impl Rcu {
                 }
             }
         }
-        smp_mb();
     }
 
     /// `call_rcu`: `callback` runs after a grace period, in [`Rcu::barrier`].
@@ -138,10 +141,7 @@ impl Drop for RcuReadGuard<'_> {
         cpu::rcu_depth(-1);
         match self.outermost.take() {
             Some(Held::Lock(guard)) => drop(guard),
-            Some(Held::Counter(counter)) => {
-                smp_mb();
-                counter.store(0, Ordering::Release);
-            }
+            Some(Held::Counter(counter)) => counter.store(0, Ordering::Release),
             None => {}
         }
     }

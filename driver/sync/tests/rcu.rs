@@ -18,16 +18,16 @@ fn outlasts_a_reader(form: RcuForm, wait: impl FnOnce(&Rcu)) -> bool {
     let reader = std::thread::spawn(move || {
         cpu::begin(1);
         let guard = domain.read_lock();
-        inside.send(()).unwrap();
+        inside.send(()).expect("the test waits");
         std::thread::sleep(Duration::from_millis(20));
         leaves.store(true, SeqCst);
         drop(guard);
     });
-    entered.recv().unwrap();
+    entered.recv().expect("the reader enters");
     cpu::begin(0);
     wait(&rcu);
     let seen = left.load(SeqCst);
-    reader.join().unwrap();
+    reader.join().expect("the reader leaves");
     seen
 }
 

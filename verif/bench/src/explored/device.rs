@@ -12,7 +12,7 @@ use pollproof_sync::Ordering::{Acquire, SeqCst};
 use pollproof_sync::{fence, SpinLock};
 use pollproof_wire::Frame;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// A ConnectX-3 on an explored host.
 pub struct ExploredDevice {
@@ -62,17 +62,12 @@ impl ExploredDevice {
     /// Takes the posted writes that have arrived, in order; the core is locked.
     fn take_posted(&self, core: &mut ConnectX3) {
         loop {
-            let at = self.taken.load(Ordering::Relaxed);
-            let Some(slot) = self.host.slots.get(at) else { return };
-            if slot.full.load(Acquire) != 1 {
-                return;
-            }
-            let write = slot.value.lock().unwrap_or_else(PoisonError::into_inner).take();
-            self.taken.store(at + 1, Ordering::Relaxed);
-            match write {
-                Some(w) if w.wide => core.mmio_write64(w.bar, w.offset, w.value),
-                Some(w) => core.mmio_write32(w.bar, w.offset, w.value as u32),
-                None => {}
+            let number = self.taken.load(Ordering::Relaxed);
+            let Some(write) = self.host.posted_write(number) else { return };
+            self.taken.store(number + 1, Ordering::Relaxed);
+            match write.wide {
+                true => core.mmio_write64(write.bar, write.offset, write.value),
+                false => core.mmio_write32(write.bar, write.offset, write.value as u32),
             }
             self.perform_all(core);
         }
@@ -94,12 +89,14 @@ impl ExploredDevice {
 
     /// The doorbell agent: takes posted writes in order until the queue ends.
     pub fn run_doorbells(&self) {
-        for slot in self.taken.load(Ordering::Relaxed)..self.host.slots.len() {
-            let full = self.host.slots[slot].full.wait(Acquire, |f| f != 0);
-            if full & STOP != 0 {
+        let mut seen = self.taken.load(Ordering::Relaxed) as u32;
+        loop {
+            let posted = self.host.posted.wait(Acquire, |p| p & STOP != 0 || p > seen);
+            seen = posted & !STOP;
+            self.step(|core| self.take_posted(core));
+            if posted & STOP != 0 {
                 return;
             }
-            self.step(|core| self.take_posted(core));
         }
     }
 

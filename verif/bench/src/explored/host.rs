@@ -1,7 +1,7 @@
 //! The host of explored runs: kapi on shared memory, posted writes, interrupts and timers as words
 //! whose order an engine chooses.
 //!
-//! A register write is posted into a slot that the doorbell agent waits for. An MSI-X message sets a
+//! A register write is posted: counted in one step, taken by the doorbell agent in a later one. An MSI-X message sets a
 //! bit in the pending word of the CPU that the vector is bound to. A timer may fire whenever it is
 //! armed.
 
@@ -34,12 +34,6 @@ pub(crate) struct Posted {
     pub wide: bool,
 }
 
-/// A slot of the posted queue: the value, and the word that says it is there.
-pub(crate) struct Slot {
-    pub value: Mutex<Option<Posted>>,
-    pub full: AtomicU32,
-}
-
 struct Vector {
     handler: Mutex<Option<Arc<dyn Fn() + Send + Sync>>>,
     /// Held while the handler runs; taken and dropped by `synchronize_irq`.
@@ -51,8 +45,11 @@ struct Vector {
 pub struct ExploredHost {
     /// Memory.
     pub mem: SharedMem,
-    pub(crate) slots: Vec<Slot>,
-    next_slot: AtomicU32,
+    /// Register writes that were posted, counted; `STOP` ends the queue.
+    pub(crate) posted: AtomicU32,
+    /// Their values, in order. A value is there once it is counted.
+    writes: Mutex<Vec<Posted>>,
+    posted_max: usize,
     msix: SpinLock<MsixTable>,
     vectors: Vec<Vector>,
     /// Pending interrupts and timers of each CPU.
@@ -72,7 +69,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl ExploredHost {
     /// A host of `cpus` CPUs whose device sees at most `posted_max` register writes.
     pub fn new(mem: SharedMem, cpus: u32, posted_max: usize) -> Arc<Self> {
-        let slot = || Slot { value: Mutex::new(None), full: AtomicU32::new(0) };
         let vector = || Vector {
             handler: Mutex::new(None),
             running: SpinLock::new(()),
@@ -80,8 +76,9 @@ impl ExploredHost {
         };
         Arc::new(Self {
             mem,
-            slots: (0..=posted_max).map(|_| slot()).collect(),
-            next_slot: AtomicU32::new(0),
+            posted: AtomicU32::new(0),
+            writes: Mutex::new(Vec::new()),
+            posted_max,
             msix: SpinLock::new(MsixTable::new(VECTORS)),
             vectors: (0..VECTORS).map(|_| vector()).collect(),
             pending: (0..cpus).map(|_| AtomicU32::new(0)).collect(),
@@ -94,24 +91,27 @@ impl ExploredHost {
     fn post(&self, write: Posted, order: Ordering) {
         let value = write.value;
         emit(Event::MmioWrite { bar: write.bar, offset: write.offset, value });
-        let at = self.next_slot.fetch_add(1, Relaxed) as usize;
-        match self.slots.get(at) {
-            // The last slot stays free for the end of the queue.
-            Some(slot) if at + 1 < self.slots.len() => {
-                slot.full.store(1, order);
-                // Part of the same step: nobody can run between.
-                *lock(&slot.value) = Some(write);
-            }
-            _ => fault("BENCH-BOUND", "more register writes than the scenario allows".into(), {
-                Location::caller()
-            }),
+        if lock(&self.writes).len() >= self.posted_max {
+            let why = "more register writes than the scenario allows";
+            return fault("BENCH-BOUND", why.into(), Location::caller());
         }
+        self.posted.fetch_add(1, order);
+        // Part of the same step: nobody can run between.
+        lock(&self.writes).push(write);
+    }
+
+    /// The posted write with a number, if it is there.
+    pub(crate) fn posted_write(&self, number: usize) -> Option<Posted> {
+        let counted = (self.posted.load(Acquire) & !STOP) as usize;
+        if number >= counted {
+            return None;
+        }
+        lock(&self.writes).get(number).copied()
     }
 
     /// Ends the posted queue: the doorbell agent stops there.
     pub(crate) fn end_posted(&self) {
-        let at = self.next_slot.load(Relaxed) as usize;
-        self.slots[at.min(self.slots.len() - 1)].full.store(STOP, Release);
+        self.posted.fetch_or(STOP, Release);
     }
 
     /// The device sends an MSI-X message.

@@ -6,4 +6,4 @@ mod scene;
 
 pub use device::ExploredDevice;
 pub use host::ExploredHost;
-pub use scene::{frame, frames, Scene, SceneOptions, DEVICE_CPU};
+pub use scene::{frame, frames, start_port, Scene, SceneOptions, DEVICE_CPU};

@@ -103,6 +103,20 @@ pub fn frames(count: u64, flow: u8) -> Vec<Frame> {
 impl Scene {
     /// Builds the house and opens the port; nothing runs beside it yet.
     pub fn open(options: &SceneOptions) -> Self {
+        let scene = Self::build(options);
+        scene.start_port();
+        scene.device.settle();
+        scene.host.mem.set_fail_allocs(options.fail_allocs);
+        scene
+    }
+
+    /// Opens the port.
+    pub fn start_port(&self) {
+        start_port(&self.port);
+    }
+
+    /// Builds the house with a port that is not open.
+    pub fn build(options: &SceneOptions) -> Self {
         let config = Config { max_bufs: options.bufs, buf_bytes: 256, ..Config::default() };
         let host = ExploredHost::new(SharedMem::new(config), options.net.cpus, options.posted_max);
         let mut params = Params::zero();
@@ -119,12 +133,6 @@ impl Scene {
         };
         let net = Net::new(options.net.clone(), below.clone());
         let port = Mlx4Port::new(options.mlx4.clone(), below, net.clone(), device.clone());
-        if let Err(error) = port.start_port() {
-            let why = format!("the port does not open: {error}");
-            fault("BENCH-BOUND", why, std::panic::Location::caller());
-        }
-        device.settle();
-        host.mem.set_fail_allocs(options.fail_allocs);
         Self { host, device, net, port, agents: vec![], actors: vec![], cpus: options.net.cpus }
     }
 
@@ -244,6 +252,14 @@ impl Scene {
 /// Rounds of softirq processing after which an explored CPU gives up: a poll list that is never
 /// empty shows by then.
 const SOFTIRQ_ROUNDS_MAX: u32 = 3;
+
+/// Opens a port; that it does not open is a fault of the scenario.
+pub fn start_port(port: &Arc<Mlx4Port>) {
+    if let Err(error) = port.start_port() {
+        let why = format!("the port does not open: {error}");
+        fault("BENCH-BOUND", why, std::panic::Location::caller());
+    }
+}
 
 /// A CPU: takes its interrupts, then its softirqs, until it is stopped.
 fn run_cpu(host: &ExploredHost, net: &Net, port: &Mlx4Port, cpu: u32) {

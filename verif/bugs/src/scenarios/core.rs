@@ -3,6 +3,7 @@
 use super::{bare_net, ENGINES};
 use pollproof_bench::scenario::Scenario;
 use pollproof_events::{emit, Event, RestCq};
+use pollproof_mlx4::CqLock;
 use pollproof_netcore::{Napi, NapiPoll, Net};
 use pollproof_sync::Ordering::{Acquire, Release};
 use pollproof_sync::{thread, AtomicU32, PlainU32, What};
@@ -99,6 +100,93 @@ fn complete_schedule() {
     }));
 }
 
+/// A context is disabled; then its driver's state is used, as before a free.
+fn disable_use() {
+    let net = bare_net(2);
+    let (counter, napi) = Counter::new(&net, 1, 2);
+    net.napi_enable(&napi);
+    net.napi_schedule(&napi);
+    let (other, same) = (net.clone(), napi.clone());
+    let closer = thread::spawn(1, move || {
+        other.napi_disable(&same);
+        counter.taken.set(0);
+    });
+    net.do_softirq();
+    closer.join();
+}
+
+/// A kthread waits for a context that is enabled and scheduled by another CPU.
+fn kthread_enable() {
+    let net = bare_net(2);
+    let (counter, napi) = Counter::new(&net, 1, 2);
+    net.set_threaded(&napi);
+    let (other, same) = (net.clone(), napi.clone());
+    let kthread = thread::spawn(1, move || other.napi_threaded_poll(&same));
+    counter.taken.set(0);
+    net.napi_enable(&napi);
+    net.napi_schedule(&napi);
+    net.stop_threaded(&napi);
+    kthread.join();
+}
+
+/// The timer of a context fires on one CPU while another schedules it.
+fn watchdog_schedule() {
+    let net = bare_net(2);
+    let (_counter, napi) = Counter::new(&net, 1, 2);
+    net.napi_enable(&napi);
+    let (other, same) = (net.clone(), napi.clone());
+    let interrupt = thread::spawn(1, move || {
+        other.napi_schedule(&same);
+        other.do_softirq();
+    });
+    net.napi_watchdog(napi.slot);
+    net.do_softirq();
+    interrupt.join();
+}
+
+fn guarded() -> PlainU32 {
+    PlainU32::new(0, What { rule: "SINGLE-CONSUMER", name: "what the lock guards" })
+}
+
+/// A socket holds the busy-poll lock while the queue is closed for good.
+fn lock_disable() {
+    let (lock, state) = (Arc::new(CqLock::new()), Arc::new(guarded()));
+    lock.enable();
+    let (same, theirs) = (lock.clone(), state.clone());
+    let socket = thread::spawn(1, move || {
+        if same.lock_poll() {
+            theirs.set(1);
+            same.unlock_poll();
+        }
+    });
+    lock.disable();
+    state.set(2);
+    socket.join();
+}
+
+/// NAPI and two sockets want the busy-poll lock.
+fn lock_3() {
+    let (lock, state) = (Arc::new(CqLock::new()), Arc::new(guarded()));
+    lock.enable();
+    let socket = |cpu| {
+        let (lock, state) = (lock.clone(), state.clone());
+        thread::spawn(cpu, move || {
+            if lock.lock_poll() {
+                state.set(state.get() + 1);
+                lock.unlock_poll();
+            }
+        })
+    };
+    let sockets = [socket(1), socket(2)];
+    if lock.lock_napi() {
+        state.set(state.get() + 1);
+        lock.unlock_napi();
+    }
+    for socket in sockets {
+        socket.join();
+    }
+}
+
 /// Two CPUs netpoll one context.
 fn netpoll_twice() {
     let net = bare_net(2);
@@ -172,6 +260,41 @@ pub const NETPOLL_TWICE: Scenario = scenario(
     &[("NAPI-BUDGET", "zero-budget")],
     "Two CPUs netpoll the same context.",
 );
+/// Disable, then use.
+pub const DISABLE_USE: Scenario = scenario(
+    "napi/disable-use",
+    2,
+    disable_use,
+    &[("DISABLE-MEANS-DISABLED", "disabled"), ("SINGLE-CONSUMER", "polled")],
+    "A context is disabled and its driver's state used while a poll ends.",
+);
+/// A kthread takes over.
+pub const KTHREAD_ENABLE: Scenario = scenario(
+    "napi/kthread-enable",
+    2,
+    kthread_enable,
+    &[("SINGLE-CONSUMER", "polled")],
+    "A kthread polls a context that another CPU enables and schedules.",
+);
+/// Timer against schedule.
+pub const WATCHDOG_SCHEDULE: Scenario = scenario(
+    "napi/watchdog-schedule",
+    2,
+    watchdog_schedule,
+    &[("SINGLE-CONSUMER", "polled")],
+    "The timer of a context fires while another CPU schedules it.",
+);
+/// The busy-poll lock is closed.
+pub const LOCK_DISABLE: Scenario = scenario(
+    "mlx4/lock-disable",
+    2,
+    lock_disable,
+    &[],
+    "The busy-poll lock is disabled while a socket holds it.",
+);
+/// The busy-poll lock among three.
+pub const LOCK_3: Scenario =
+    scenario("mlx4/lock-3", 3, lock_3, &[], "NAPI and two sockets want the busy-poll lock.");
 /// Budgets against ready work.
 pub const BUDGET_SWEEP: Scenario = scenario(
     "napi/budget-sweep",

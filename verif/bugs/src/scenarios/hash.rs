@@ -1,9 +1,10 @@
 //! `napi_hash`: lookups beside additions and removals, and the free that follows a removal.
 
-use super::{bare_net, ENGINES, EXPLORE};
+use super::{bare_net, bare_net_with, ENGINES, EXPLORE};
 use pollproof_bench::scenario::Scenario;
 use pollproof_netcore::{Napi, NapiPoll, Net, NetOptions};
 use pollproof_sync::thread::{self, JoinHandle};
+use pollproof_sync::RcuForm;
 use std::sync::Arc;
 
 /// A context that never has work.
@@ -96,8 +97,8 @@ fn two_adders() {
     lookup(&net, 2);
 }
 
-fn del_free(readers: u32) {
-    let net = bare_net(1 + readers);
+fn del_free(readers: u32, form: RcuForm) {
+    let net = bare_net_with(1 + readers, form);
     let napi = add(&net);
     net.napi_hash_add(&napi);
     let remover = on(&net, 0, move |net| {
@@ -211,7 +212,7 @@ scenario!(
     DEL_FREE_1,
     "hash/del-free-1-reader",
     3,
-    || del_free(1),
+    || del_free(1, RcuForm::Locks),
     ENGINES,
     None,
     "A context is removed and freed beside one reader."
@@ -220,7 +221,7 @@ scenario!(
     DEL_FREE_2,
     "hash/del-free-2-readers",
     4,
-    || del_free(2),
+    || del_free(2, RcuForm::Locks),
     ENGINES,
     Some(2),
     "A context is removed and freed beside two readers."
@@ -229,10 +230,28 @@ scenario!(
     DEL_FREE_3,
     "hash/del-free-3-readers",
     5,
-    || del_free(3),
+    || del_free(3, RcuForm::Locks),
     EXPLORE,
     None,
     "A context is removed and freed beside three readers."
+);
+scenario!(
+    DEL_FREE_4,
+    "hash/del-free-4-readers",
+    6,
+    || del_free(4, RcuForm::Locks),
+    EXPLORE,
+    None,
+    "A context is removed and freed beside four readers."
+);
+scenario!(
+    DEL_FREE_COUNTERS,
+    "hash/del-free-counters",
+    3,
+    || del_free(1, RcuForm::Counters),
+    ENGINES,
+    None,
+    "A context is removed and freed beside one reader, with RCU by counters and barriers."
 );
 scenario!(
     BUSY_POLL_FREE,

@@ -6,14 +6,17 @@ mod hash;
 mod port;
 
 pub use arm::ARM_RECORD;
-pub use core::{BUDGET_SWEEP, COMPLETE_SCHEDULE, ENABLE_SCHEDULE, NETPOLL_TWICE};
+pub use core::{
+    BUDGET_SWEEP, COMPLETE_SCHEDULE, DISABLE_USE, ENABLE_SCHEDULE, KTHREAD_ENABLE, LOCK_3,
+    LOCK_DISABLE, NETPOLL_TWICE, WATCHDOG_SCHEDULE,
+};
 pub use hash::{
     ADD_ADD_LOOKUP, ADD_DEL_LOOKUP, ADD_LOOKUP, BUSY_POLL_FREE, DEL_FREE_1, DEL_FREE_2, DEL_FREE_3,
-    DEL_LOOKUP, ID_WRAP, TWO_ADDERS,
+    DEL_FREE_4, DEL_FREE_COUNTERS, DEL_LOOKUP, ID_WRAP, TWO_ADDERS,
 };
 pub use port::{
-    AFFINITY, BUSY_POLLERS, BUSY_POLL_STOP, FULL_BUDGET, MASKED_KTHREAD, NETPOLL, OOM, RX, STOP,
-    TIMER, TWO_LISTS_3_18, TWO_LISTS_6_12, WRAP,
+    AFFINITY, BUSY_POLLERS, BUSY_POLL_STOP, FULL_BUDGET, MASKED_KTHREAD, NETPOLL, OOM, OPEN,
+    OPEN_BUSY_POLL, RX, STOP, STOP_THREADED, TIMER, TWO_LISTS_3_18, TWO_LISTS_6_12, WRAP,
 };
 
 use pollproof_bench::explored::ExploredHost;
@@ -21,6 +24,7 @@ use pollproof_bench::scenario::{EngineKind, Scenario};
 use pollproof_hostmem::{Config, SharedMem};
 use pollproof_kapi::Below;
 use pollproof_netcore::{Net, NetOptions};
+use pollproof_sync::RcuForm;
 use std::sync::Arc;
 
 /// Every scenario that is checked in its own right.
@@ -33,17 +37,27 @@ pub const ALL: &[&Scenario] = &[
     &DEL_FREE_1,
     &DEL_FREE_2,
     &DEL_FREE_3,
+    &DEL_FREE_4,
+    &DEL_FREE_COUNTERS,
     &BUSY_POLL_FREE,
     &ID_WRAP,
     &ENABLE_SCHEDULE,
     &COMPLETE_SCHEDULE,
     &NETPOLL_TWICE,
+    &DISABLE_USE,
+    &KTHREAD_ENABLE,
+    &WATCHDOG_SCHEDULE,
+    &LOCK_DISABLE,
+    &LOCK_3,
     &BUDGET_SWEEP,
     &RX,
     &FULL_BUDGET,
     &WRAP,
     &AFFINITY,
+    &OPEN,
+    &OPEN_BUSY_POLL,
     &STOP,
+    &STOP_THREADED,
     &OOM,
     &TIMER,
     &NETPOLL,
@@ -60,6 +74,10 @@ const ENGINES: &[EngineKind] = &EngineKind::ALL;
 
 /// A network core without a device.
 fn bare_net(cpus: u32) -> Arc<Net> {
+    bare_net_with(cpus, RcuForm::Locks)
+}
+
+fn bare_net_with(cpus: u32, rcu: RcuForm) -> Arc<Net> {
     let config = Config { max_bufs: 0, buf_bytes: 64, ..Config::default() };
     let host = ExploredHost::new(SharedMem::new(config), cpus, 0);
     let below = Below {
@@ -69,5 +87,5 @@ fn bare_net(cpus: u32) -> Arc<Net> {
         clock: host.clone(),
         timer: host,
     };
-    Net::new(NetOptions { cpus, hash_buckets: 1, ..NetOptions::default() }, below)
+    Net::new(NetOptions { cpus, rcu, hash_buckets: 1, ..NetOptions::default() }, below)
 }

@@ -1,7 +1,7 @@
 //! One mlx4 port with its device, interrupts and CPUs as agents.
 
 use super::EXPLORE;
-use pollproof_bench::explored::{frame, frames, Scene, SceneOptions};
+use pollproof_bench::explored::{frame, frames, start_port, Scene, SceneOptions};
 use pollproof_bench::scenario::Scenario;
 use pollproof_hostmem::FailPlan;
 use pollproof_mlx4::PollEndForm;
@@ -41,6 +41,41 @@ fn stop() {
     scene.start([0]);
     scene.actor(1, |_, port| port.stop_port());
     scene.wire(frames(1, 1));
+    scene.finish();
+}
+
+/// The port is closed while its kthread polls.
+fn stop_threaded() {
+    let mut options = SceneOptions::small(3, 0);
+    options.mlx4.threaded = true;
+    let mut scene = Scene::open(&options);
+    scene.start([0]);
+    scene.start_kthread(2);
+    scene.actor(1, |_, port| port.stop_port());
+    scene.wire(frames(1, 1));
+    scene.finish();
+}
+
+/// The port is opened on one CPU; the interrupt comes on another, and a socket polls on a third.
+fn open() {
+    let mut options = SceneOptions::small(3, 0);
+    options.mlx4.busy_poll_lock = true;
+    let mut scene = Scene::build(&options);
+    scene.start([0]);
+    scene.actor(1, |_, port| start_port(port));
+    scene.wire(frames(1, 1));
+    scene.finish();
+}
+
+/// The port is opened on one CPU while a socket on another polls by an id that it has from before.
+fn open_busy_poll() {
+    let mut options = SceneOptions::small(2, 0);
+    options.mlx4.busy_poll_lock = true;
+    let mut scene = Scene::build(&options);
+    scene.actor(1, |_, port| start_port(port));
+    scene.actor(0, |net, _| {
+        net.sk_poll_ll(1, 0);
+    });
     scene.finish();
 }
 
@@ -104,12 +139,12 @@ fn busy_poll_stop() {
     scene.finish();
 }
 
-/// Two sockets poll one queue.
+/// Two sockets poll one queue while its frames come in.
 fn busy_pollers() {
     let mut options = SceneOptions::small(2, 1);
     options.mlx4.busy_poll_lock = true;
     let mut scene = Scene::open(&options);
-    scene.device.run_wire(frames(2, 1));
+    scene.wire(frames(2, 1));
     for cpu in 0..2 {
         scene.actor(cpu, |net, _| {
             net.sk_poll_ll(1, 0);
@@ -196,6 +231,30 @@ scenario!(
     stop,
     &[("DISABLE-MEANS-DISABLED", "disabled")],
     "The port is closed while a frame comes in."
+);
+scenario!(
+    STOP_THREADED,
+    "mlx4/stop-threaded",
+    6,
+    stop_threaded,
+    &[("DISABLE-MEANS-DISABLED", "disabled")],
+    "The port is closed while its kthread polls."
+);
+scenario!(
+    OPEN,
+    "mlx4/open",
+    5,
+    open,
+    RECEIVED,
+    "The port is opened on one CPU while its first interrupt comes on another."
+);
+scenario!(
+    OPEN_BUSY_POLL,
+    "mlx4/open-busy-poll",
+    4,
+    open_busy_poll,
+    &[("NAPI-ID", "found")],
+    "The port is opened while a socket polls by an id that it has from before."
 );
 scenario!(OOM, "mlx4/oom", 5, oom, RECEIVED, "Memory runs out until the ring is empty.");
 scenario!(
