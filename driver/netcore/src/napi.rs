@@ -121,7 +121,6 @@ impl Net {
     }
 
     /// `napi_enable`: gives up the ownership that a new or disabled context starts with.
-    #[track_caller]
     pub fn napi_enable(&self, napi: &Napi) {
         let owned = (NapiState::SCHED | NapiState::NPSVC).bits();
         let before = napi.state.fetch_and(!owned, Release);

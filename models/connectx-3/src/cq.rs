@@ -215,15 +215,22 @@ impl ConnectX3 {
             cq.first_ps = now_ps;
         }
         cq.producer = index.wrapping_add(1);
-        let (record, epoch) = (cq.context.db_record, cq.epoch);
         emit(Event::CqeWrite { cq: cqn, index, number: what.number });
         self.out.complete(addr, Payload::entry(entry));
         if self.params.arm == ArmSource::Record {
-            let arm = Read::CqArm { cqn, epoch };
-            self.stats.record_reads += 1;
-            self.out.read(record + db::CQ_ARM, 4, What::Record, arm);
+            self.read_arm_record(cqn, u64::from(cqn));
         }
         self.moderate(cqn, what.opcode == cqe::OPCODE_ERROR);
+    }
+
+    /// Reads the arm word of a CQ's record.
+    pub(crate) fn read_arm_record(&mut self, cqn: u32, at: u64) {
+        let Some(cq) = self.cq_ref(cqn) else {
+            return self.misuse("arm of a CQ that does not exist", at);
+        };
+        let (addr, arm) = (cq.context.db_record + db::CQ_ARM, Read::CqArm { cqn, epoch: cq.epoch });
+        self.stats.record_reads += 1;
+        self.out.read(addr, 4, What::Record, arm);
     }
 
     /// Fires an armed CQ, or starts its timer.
@@ -283,7 +290,7 @@ impl ConnectX3 {
         }
         let accepted = cq.sn.is_none_or(|expected| expected == sn);
         // The record is read after each CQE and is stale most of the time: no news.
-        if accepted || self.params.arm == ArmSource::Doorbell {
+        if accepted || self.params.arm != ArmSource::Record {
             emit(Event::CqArmed { cq: cqn, consumer, sn, accepted });
         }
         if !accepted {

@@ -144,7 +144,7 @@ impl ConnectX3 {
     /// The arm word of a record, which has the consumer index where the doorbell has the CQ.
     fn cq_arm_record(&mut self, cqn: u32, epoch: u32, word: u32) {
         let alive = self.cq_ref(cqn).is_some_and(|cq| cq.epoch == epoch && !cq.view().stopped);
-        if alive && self.params.arm == ArmSource::Record && word & db::CMD_MASK != 0 {
+        if alive && self.params.arm != ArmSource::Doorbell && word & db::CMD_MASK != 0 {
             self.arm_cq(cqn, word, word, u64::from(cqn));
         }
     }

@@ -53,10 +53,13 @@ impl ConnectX3 {
     }
 
     fn arm_doorbell(&mut self, first: u32, second: u32, offset: u64) {
-        if self.params.arm == ArmSource::Doorbell {
-            self.arm_cq(first & db::INDEX_MASK, first, second, offset);
-            self.pump();
+        let cqn = first & db::INDEX_MASK;
+        match self.params.arm {
+            ArmSource::Doorbell => self.arm_cq(cqn, first, second, offset),
+            ArmSource::RecordOnDoorbell => self.read_arm_record(cqn, offset),
+            ArmSource::Record => {}
         }
+        self.pump();
     }
 }
 

@@ -13,6 +13,8 @@ pub enum ArmSource {
     /// By the arm word of the doorbell record, read after each CQE write; doorbells are ignored.
     /// The PRM lets a device use either.
     Record,
+    /// By the doorbell, which only says that the arm word of the record is to be read.
+    RecordOnDoorbell,
 }
 
 /// Sizes and times of a device.

@@ -1,10 +1,14 @@
 //! `pollproof run`: a capture through the house.
 
-use crate::args::RunArgs;
+use crate::args::{Nic, RunArgs};
 use crate::exit;
 use crate::progress::Progress;
+use anyhow::{anyhow, bail, Context};
+use pollproof_bench::timed::{run_capture, CaptureReport, TimedOptions, TimedReport};
 use pollproof_bugs::check::Status;
-use pollproof_report::CaptureJson;
+use pollproof_report::{table, CaptureJson};
+use pollproof_wire::write_pcap;
+use std::path::{Path, PathBuf};
 
 /// A capture that was run as part of a check.
 pub struct CaptureRow {
@@ -14,16 +18,154 @@ pub struct CaptureRow {
     pub json: CaptureJson,
 }
 
-/// The committed captures, as part of a check.
+/// Queues that the committed capture goes through, one run each.
+const QUEUES: [u32; 3] = [1, 4, 16];
+
+/// The capture in the repository, where the binary can still find it.
+fn committed() -> Option<PathBuf> {
+    let beside_sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tcp_udp.pcap");
+    let here = PathBuf::from("testdata/tcp_udp.pcap");
+    [here, beside_sources].into_iter().find(|path| path.exists())
+}
+
+/// The committed capture, as part of a check.
 pub fn committed_captures(
-    _filters: &[String],
-    _seed: u64,
-    _progress: &mut Progress,
+    filters: &[String],
+    seed: u64,
+    progress: &mut Progress,
 ) -> Vec<CaptureRow> {
-    Vec::new()
+    let wanted = filters.is_empty() || filters.iter().any(|f| "capture".contains(f.as_str()));
+    let Some(path) = committed().filter(|_| wanted) else { return Vec::new() };
+    QUEUES
+        .iter()
+        .map(|&queues| {
+            progress.tell(&format!("capture through {queues} queues"));
+            let id = format!("tcp_udp.pcap, {queues} queues");
+            row(id, run_capture(&path, &options(queues, seed)).map_err(|e| anyhow!("{e}")))
+        })
+        .collect()
+}
+
+fn row(id: String, report: anyhow::Result<CaptureReport>) -> CaptureRow {
+    let nic = "mlx4";
+    let report = match report {
+        Ok(report) => report,
+        Err(error) => {
+            let finding = Some(error.to_string());
+            let json = CaptureJson { id, nic, frames: 0, delivered: 0, dropped: 0, finding };
+            return CaptureRow { status: Status::Findings, json };
+        }
+    };
+    let finding = problem(&report);
+    let run = report.judged.outcome.as_ref().ok();
+    let count = |of: fn(&TimedReport) -> u64| run.map_or(0, of);
+    let json = CaptureJson {
+        id,
+        nic,
+        frames: count(|r| r.frames_in),
+        delivered: count(|r| r.delivered),
+        dropped: count(TimedReport::dropped),
+        finding: finding.clone(),
+    };
+    let status = match finding {
+        Some(_) => Status::Findings,
+        None if json.delivered == 0 => Status::Inconclusive,
+        None => Status::Clean,
+    };
+    CaptureRow { status, json }
+}
+
+/// The first thing that is wrong with a run.
+fn problem(report: &CaptureReport) -> Option<String> {
+    if let Some(finding) = report.judged.findings.first() {
+        return Some(format!("{}: {}", finding.rule, finding.message));
+    }
+    report.judged.outcome.as_ref().err().map(ToString::to_string)
+}
+
+fn options(queues: u32, seed: u64) -> TimedOptions {
+    let log_ring_size = 10;
+    let options = TimedOptions { seed, ..TimedOptions::default() };
+    options.with_rings(queues, log_ring_size, queues).keeping_bytes()
 }
 
 /// Runs one capture and prints what became of it.
-pub fn run(_args: &RunArgs) -> anyhow::Result<u8> {
-    Ok(exit::CLEAN)
+pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
+    let Nic::Mlx4 = args.nic;
+    if !args.queues.is_power_of_two() || args.queues > 64 {
+        bail!("--queues {}: must be a power of two up to 64", args.queues);
+    }
+    let report = run_capture(&args.pcap, &options(args.queues, args.seed))
+        .map_err(|error| anyhow!("{error}"))?;
+    let run = match &report.judged.outcome {
+        Ok(run) => run,
+        Err(error) => bail!("{}: {error}", args.pcap.display()),
+    };
+    print_report(&report, run);
+    if let Some(out) = &args.out {
+        std::fs::write(out, write_pcap(&report.arrivals))
+            .with_context(|| format!("{}: can not be written", out.display()))?;
+        println!("{} packets written to {}", report.arrivals.len(), out.display());
+    }
+    for finding in &report.judged.findings {
+        let (file, line) = finding.at;
+        println!("FOUND  {}: {}\n  where   {file}:{line}", finding.rule, finding.message);
+    }
+    Ok(if !report.judged.findings.is_empty() {
+        exit::FINDINGS
+    } else if run.frames_in == 0 {
+        exit::NOTHING
+    } else {
+        println!("every frame was delivered byte for byte and in order, or dropped and counted");
+        exit::CLEAN
+    })
+}
+
+fn print_report(report: &CaptureReport, run: &TimedReport) {
+    println!("frames in the file        {}", report.packets);
+    for (count, why) in [(report.runts, "runts"), (report.cut, "cut by the capture")] {
+        if count > 0 {
+            println!("  left out                {count} {why}");
+        }
+    }
+    println!("frames in                 {}", run.frames_in);
+    println!("delivered                 {}", run.delivered);
+    println!("dropped                   {}", run.dropped());
+    for (why, count) in &run.drops {
+        println!("  {why:<23} {count}");
+    }
+    println!("simulated time            {:.3} ms", run.duration_ps as f64 / 1e9);
+    println!("polls                     {}", run.polls);
+    println!("  that used the budget    {}", run.full_polls);
+    println!("interrupts                {}", run.interrupts);
+    println!("arms                      {}", run.arms);
+    println!("events that rules saw     {}", report.judged.events);
+    println!("for each packet:");
+    for (what, count) in [
+        ("interrupts", run.interrupts),
+        ("arms", run.arms),
+        ("register writes", run.mmio_writes),
+        ("register reads", run.mmio_reads),
+        ("DMA reads", run.dma_reads),
+        ("DMA writes", run.dma_writes),
+    ] {
+        println!("  {what:<23} {:.3}", run.per_packet(count));
+    }
+    if run.queues.len() > 1 {
+        print_queues(run);
+    }
+}
+
+fn print_queues(run: &TimedReport) {
+    let rows: Vec<Vec<String>> = run
+        .queues
+        .iter()
+        .enumerate()
+        .map(|(index, q)| {
+            let counts = [q.packets, q.polls, q.full_polls, q.interrupts];
+            let cells = counts.iter().map(ToString::to_string);
+            std::iter::once(index.to_string()).chain(cells).collect()
+        })
+        .collect();
+    print!("\n{}", table(&["queue", "packets", "polls", "full", "interrupts"], &rows));
 }

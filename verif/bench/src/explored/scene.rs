@@ -38,6 +38,8 @@ pub struct SceneOptions {
     pub posted_max: usize,
     /// Buffer allocations that fail, counted from the first.
     pub fail_allocs: Option<FailPlan>,
+    /// The device takes a doorbell as a hint to read the arm word of the record.
+    pub record_on_doorbell: bool,
 }
 
 impl SceneOptions {
@@ -64,6 +66,7 @@ impl SceneOptions {
             bufs: (2 << log_ring_size) + 4,
             posted_max: 24,
             fail_allocs: None,
+            record_on_doorbell: false,
         }
     }
 }
@@ -122,6 +125,9 @@ impl Scene {
         let mut params = Params::zero();
         if options.mlx4.arm == ArmForm::RecordAndRecheck {
             params.arm = ArmSource::Record;
+        }
+        if options.record_on_doorbell {
+            params.arm = ArmSource::RecordOnDoorbell;
         }
         let device = ExploredDevice::new(ConnectX3::new(params), host.clone());
         let below = Below {

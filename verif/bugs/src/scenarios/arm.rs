@@ -25,6 +25,37 @@ fn arm_record() {
     scene.emit_rest(coming);
 }
 
+/// The poll arms by doorbell; the device reads the record that the doorbell points at.
+fn arm_doorbell() {
+    let mut options = SceneOptions::small(1, 1);
+    options.record_on_doorbell = true;
+    let scene = Scene::open(&options);
+    scene.device.run_wire(vec![frame(0, 1)]);
+    scene.take_interrupts(0);
+    scene.device.settle();
+    let device = scene.device.clone();
+    let doorbell = thread::spawn(DEVICE_CPU, move || device.settle());
+    while scene.net.do_softirq() {}
+    doorbell.join();
+    // What was not taken yet comes now, and another frame.
+    scene.device.settle();
+    scene.device.run_wire(vec![frame(1, 1)]);
+    let coming = scene.interrupt_pending(0);
+    scene.emit_rest(coming);
+}
+
+/// The record must be in memory before the doorbell.
+pub const ARM_DOORBELL: Scenario = Scenario {
+    id: "mlx4/arm-doorbell",
+    about: "A poll arms by record and doorbell; the device reads the record on the doorbell.",
+    threads: 2,
+    body: arm_doorbell,
+    engines: ENGINES,
+    must_reach: &[("NO-LOST-WORK", "rest"), ("ARM-DISCIPLINE", "armed")],
+    optimal: None,
+    loom_preemptions: None,
+};
+
 /// The scenario.
 pub const ARM_RECORD: Scenario = Scenario {
     id: "mlx4/arm-record",

@@ -151,7 +151,6 @@ fn guarded() -> PlainU32 {
 /// A socket holds the busy-poll lock while the queue is closed for good.
 fn lock_disable() {
     let (lock, state) = (Arc::new(CqLock::new()), Arc::new(guarded()));
-    lock.enable();
     let (same, theirs) = (lock.clone(), state.clone());
     let socket = thread::spawn(1, move || {
         if same.lock_poll() {
@@ -159,6 +158,8 @@ fn lock_disable() {
             same.unlock_poll();
         }
     });
+    state.set(0);
+    lock.enable();
     lock.disable();
     state.set(2);
     socket.join();
