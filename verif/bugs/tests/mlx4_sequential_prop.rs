@@ -1,8 +1,8 @@
 //! The whole house without an engine: random frames, doorbells, interrupts, softirqs, netpolls,
 //! affinity changes, timers and failing allocations, in any order but one at a time.
 //!
-//! An engine tries every order of a short program; this tries long ones: rings wrap many times. What
-//! it can not see is what two CPUs do at once, and the table at the end says which bugs those are.
+//! An engine tries every order of a short program; this tries long ones: rings wrap many times.
+//! What it can not see is what two CPUs do at once; the table at the end says which bugs those are.
 
 mod common;
 
@@ -227,7 +227,10 @@ fn broken(case: &Case) -> Vec<(&'static str, String)> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 1_000, max_shrink_iters: 2_000, failure_persistence: None, ..ProptestConfig::default()
+        cases: 1_000,
+        max_shrink_iters: 2_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
     })]
 
     #[test]
