@@ -179,8 +179,12 @@ pub fn check(selection: &Selection, limits: &Limits, around: &mut Surroundings<'
     report
 }
 
-/// Filters look inside ids, without regard to case.
+/// A filter that is an id means that one; others look inside ids. Case does not matter.
 fn matches(id: &str, filter: &str) -> bool {
+    let ids = stories::ALL.iter().map(|s| s.id).chain(scenarios::ALL.iter().map(|s| s.id));
+    if ids.chain(questions::ALL.iter().map(|q| q.id)).any(|id| id.eq_ignore_ascii_case(filter)) {
+        return id.eq_ignore_ascii_case(filter);
+    }
     id.to_lowercase().contains(&filter.to_lowercase())
 }
 

@@ -44,6 +44,37 @@ fn arm_doorbell() {
     scene.emit_rest(coming);
 }
 
+/// Two frames wait, which is the whole budget; while they are polled, a third comes.
+fn budget_race() {
+    let scene = Scene::open(&SceneOptions::small(1, 2));
+    scene.device.run_wire(vec![frame(0, 1), frame(1, 1)]);
+    scene.take_interrupts(0);
+    scene.device.settle();
+    let device = scene.device.clone();
+    let wire = thread::spawn(DEVICE_CPU, move || device.run_wire(vec![frame(2, 1)]));
+    // Several rounds, should a context never leave the list.
+    for _ in 0..4 {
+        scene.net.do_softirq();
+    }
+    wire.join();
+    // The arm that was posted last is taken now.
+    scene.device.settle();
+    let coming = scene.interrupt_pending(0);
+    scene.emit_rest(coming);
+}
+
+/// The budget contract beside a device.
+pub const BUDGET_RACE: Scenario = Scenario {
+    id: "mlx4/budget-race",
+    about: "A poll uses its whole budget, completes later, and a frame comes meanwhile.",
+    threads: 2,
+    body: budget_race,
+    engines: ENGINES,
+    must_reach: &[("NAPI-BUDGET", "full-budget"), ("NAPI-BUDGET", "completed")],
+    optimal: None,
+    loom_preemptions: None,
+};
+
 /// The record must be in memory before the doorbell.
 pub const ARM_DOORBELL: Scenario = Scenario {
     id: "mlx4/arm-doorbell",

@@ -1,7 +1,7 @@
 //! NAPI by itself: ownership that moves between CPUs, netpoll, and budgets against ready work.
 
 use super::{bare_net, ENGINES};
-use pollproof_bench::scenario::Scenario;
+use pollproof_bench::scenario::{EngineKind, Scenario};
 use pollproof_events::{emit, Event, RestCq};
 use pollproof_mlx4::CqLock;
 use pollproof_netcore::{Napi, NapiPoll, Net};
@@ -286,16 +286,22 @@ pub const WATCHDOG_SCHEDULE: Scenario = scenario(
     "The timer of a context fires while another CPU schedules it.",
 );
 /// The busy-poll lock is closed.
-pub const LOCK_DISABLE: Scenario = scenario(
-    "mlx4/lock-disable",
-    2,
-    lock_disable,
-    &[],
-    "The busy-poll lock is disabled while a socket holds it.",
-);
+pub const LOCK_DISABLE: Scenario = Scenario {
+    // loom would spin in the wait until it is cut.
+    engines: &[EngineKind::Explore, EngineKind::Shuttle],
+    ..scenario(
+        "mlx4/lock-disable",
+        2,
+        lock_disable,
+        &[],
+        "The busy-poll lock is disabled while a socket holds it.",
+    )
+};
 /// The busy-poll lock among three.
-pub const LOCK_3: Scenario =
-    scenario("mlx4/lock-3", 3, lock_3, &[], "NAPI and two sockets want the busy-poll lock.");
+pub const LOCK_3: Scenario = Scenario {
+    loom_preemptions: Some(2),
+    ..scenario("mlx4/lock-3", 3, lock_3, &[], "NAPI and two sockets want the busy-poll lock.")
+};
 /// Budgets against ready work.
 pub const BUDGET_SWEEP: Scenario = scenario(
     "napi/budget-sweep",

@@ -5,7 +5,7 @@ mod core;
 mod hash;
 mod port;
 
-pub use arm::{ARM_DOORBELL, ARM_RECORD};
+pub use arm::{ARM_DOORBELL, ARM_RECORD, BUDGET_RACE};
 pub use core::{
     BUDGET_SWEEP, COMPLETE_SCHEDULE, DISABLE_USE, ENABLE_SCHEDULE, KTHREAD_ENABLE, LOCK_3,
     LOCK_DISABLE, NETPOLL_TWICE, WATCHDOG_SCHEDULE,
@@ -64,6 +64,7 @@ pub const ALL: &[&Scenario] = &[
     &MASKED_KTHREAD,
     &BUSY_POLL_STOP,
     &BUSY_POLLERS,
+    &BUDGET_RACE,
     &ARM_DOORBELL,
     &ARM_RECORD,
 ];

@@ -23,7 +23,5 @@ pub const STORY: Story = Story {
     rule: "LIFETIME",
     scenario: &BUSY_POLL_FREE,
     engine: EngineKind::Explore,
-    unseen_by: &[
-        (EngineKind::Shuttle, "the use and the free are plain accesses, which shuttle does not watch; it sees the use only where it comes after the free"),
-    ],
+    unseen_by: &[],
 };

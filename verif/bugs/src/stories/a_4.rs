@@ -22,6 +22,6 @@ pub const STORY: Story = Story {
     scenario: &DEL_FREE_1,
     engine: EngineKind::Explore,
     unseen_by: &[
-        (EngineKind::Shuttle, "as for A-1"),
+        (EngineKind::Shuttle, "it does not switch between the lookup and the use, and it watches no plain accesses"),
     ],
 };

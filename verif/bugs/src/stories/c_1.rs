@@ -9,7 +9,7 @@
 //! Certainty  reconstructed
 //! Replay     pollproof replay the token that `pollproof check C-1` prints
 
-use crate::scenarios::FULL_BUDGET;
+use crate::scenarios::BUDGET_RACE;
 use pollproof_bench::scenario::{EngineKind, Story};
 
 /// The story.
@@ -21,7 +21,7 @@ pub const STORY: Story = Story {
             at best; see the question of the two lists for the worst.",
     origin: "Linux mlx4, 1a28817282 and its fix, restore conditional call to napi_complete_done() (November 2014)",
     rule: "NAPI-BUDGET",
-    scenario: &FULL_BUDGET,
+    scenario: &BUDGET_RACE,
     engine: EngineKind::Explore,
     unseen_by: &[],
 };

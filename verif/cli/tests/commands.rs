@@ -1,0 +1,195 @@
+//! The command line as a user meets it: exit codes, streams, tokens, hostile files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn pollproof(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pollproof"))
+        .args(args)
+        .current_dir(root())
+        .output()
+        .expect("the command starts")
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn scratch(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).expect("the scratch file is written");
+    path
+}
+
+const CAPTURE: &str = "testdata/tcp_udp.pcap";
+
+#[test]
+fn check_finds_every_bug_and_no_false_alarm() {
+    let output = pollproof(&["check", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(output.status.code(), Some(0), "{}", out(&output));
+    let summary = &json["summary"];
+    assert_eq!(summary["bugs"], summary["caught"]);
+    assert_eq!(summary["bugs"], summary["clean"]);
+    assert_eq!(summary["scenarios"], summary["exhaustive"]);
+    for field in ["missed", "false_alarms", "unknown"] {
+        assert_eq!(summary[field], 0, "{field}");
+    }
+    assert!(summary["bugs"].as_u64() >= Some(14));
+    let first = &json["bugs"][0];
+    for field in [
+        "id",
+        "origin",
+        "rule",
+        "engine",
+        "caught",
+        "executions",
+        "events",
+        "verdict_fixed",
+        "replay",
+    ] {
+        assert!(!first[field].is_null(), "bugs[0].{field}");
+    }
+    let first = &json["scenarios"][0];
+    for field in ["id", "engine", "memory_model", "threads", "verdict", "executions", "seconds"] {
+        assert!(!first[field].is_null(), "scenarios[0].{field}");
+    }
+    assert!(json["captures"].as_array().is_some_and(|c| c.len() == 3));
+}
+
+#[test]
+fn every_token_replays_to_the_same_bytes_twice() {
+    let output = pollproof(&["check", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let bugs = json["bugs"].as_array().expect("bugs").iter().map(|b| &b["replay"]);
+    let questions = json["questions"].as_array().expect("questions").iter();
+    let tokens = bugs.chain(questions.map(|q| &q["shown_by"]));
+    let mut replayed = 0;
+    for token in tokens.filter_map(|t| t.as_str()) {
+        let (first, second) = (pollproof(&["replay", token]), pollproof(&["replay", token]));
+        assert_eq!(first.status.code(), Some(1), "{token}: {}", err(&first));
+        assert_eq!(first.stdout, second.stdout, "{token}");
+        assert!(out(&first).contains("FOUND"), "{token}");
+        replayed += 1;
+    }
+    assert!(replayed >= 16, "{replayed} tokens");
+}
+
+#[test]
+fn the_capture_comes_out_as_it_went_in() {
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("delivered.pcap");
+    let copy_arg = copy.to_string_lossy().into_owned();
+    let output = pollproof(&["run", "--nic", "mlx4", "--pcap", CAPTURE, "--out", &copy_arg]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let frames = |path: &Path| {
+        let capture = pollproof_wire::read_file(path).expect("a capture");
+        capture.packets.into_iter().map(|p| p.bytes.to_vec()).collect::<Vec<_>>()
+    };
+    let (sent, delivered) = (frames(&root().join(CAPTURE)), frames(&copy));
+    assert!(!sent.is_empty());
+    assert_eq!(sent, delivered, "with one queue the order is kept, too");
+}
+
+#[test]
+fn hostile_files_are_refused_in_one_line() {
+    let capture = std::fs::read(root().join(CAPTURE)).expect("the capture");
+    let mut long = capture[..24].to_vec();
+    long.extend([0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f]);
+    let files = [
+        scratch("truncated.pcap", &capture[..capture.len() - 7]),
+        scratch("header.pcap", &capture[..11]),
+        scratch("text.pcap", b"this is no capture at all, but long enough to be one"),
+        scratch("empty.pcap", b""),
+        scratch("long.pcap", &long),
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("missing.pcap"),
+        Path::new(env!("CARGO_TARGET_TMPDIR")).to_path_buf(),
+    ];
+    for file in files {
+        let name = file.to_string_lossy().into_owned();
+        let output = pollproof(&["run", "--nic", "mlx4", "--pcap", &name]);
+        let message = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{name}: {message}");
+        assert_eq!(message.lines().count(), 1, "{name}: {message}");
+        let base = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        assert!(message.contains(&base), "{name}: {message}");
+        assert!(out(&output).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn wrong_words_are_usage_errors() {
+    for args in [
+        &["run", "--nic", "nosuch", "--pcap", CAPTURE][..],
+        &["run", "--nic", "mlx4", "--pcap", CAPTURE, "--queues", "3"],
+        &["explore", "no/such"],
+        &["explore", "mlx4/rx", "--bug", "Z-1"],
+        &["explore", "mlx4/rx", "--engine", "loom"],
+        &["explain", "NO-SUCH-RULE"],
+        &["replay", "garbage"],
+        &["replay", "mlx4/rx@00000000:0"],
+        &["replay", "mlx4/rx+Z-1@00000000:0"],
+        &["nosuch"],
+    ] {
+        let output = pollproof(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", err(&output));
+        assert!(!err(&output).is_empty(), "{args:?}");
+        assert!(out(&output).is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn nothing_selected_and_cut_runs_have_their_own_codes() {
+    assert_eq!(pollproof(&["check", "no-such-thing"]).status.code(), Some(4));
+    let cut = pollproof(&["check", "mlx4/wrap", "--max-executions", "3"]);
+    assert_ne!(cut.status.code(), Some(0), "{}", out(&cut));
+    let cut = pollproof(&["explore", "mlx4/wrap", "--max-executions", "3"]);
+    assert_eq!(cut.status.code(), Some(3), "{}", out(&cut));
+    assert!(out(&cut).contains("UNKNOWN"));
+}
+
+#[test]
+fn a_finding_shows_rule_place_lanes_and_how_to_replay_it() {
+    let output = pollproof(&["explore", "mlx4/stop", "--bug", "F-1"]);
+    let text = out(&output);
+    assert_eq!(output.status.code(), Some(1));
+    for part in [
+        "FOUND  LIFETIME",
+        "where   driver/",
+        "device",
+        "socket",
+        "replay  pollproof replay",
+        "explain pollproof explain LIFETIME",
+    ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+}
+
+#[test]
+fn lists_and_explanations_name_what_exists() {
+    let list = out(&pollproof(&["list"]));
+    for id in ["C-1", "mlx4/rx", "NAPI-BUDGET", "two-lists-6.12"] {
+        assert!(list.contains(id), "{id}");
+        assert_eq!(pollproof(&["explain", id]).status.code(), Some(0), "{id}");
+    }
+    assert_eq!(pollproof(&["doctor"]).status.code(), Some(0));
+    assert_eq!(pollproof(&["--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn other_engines_agree_on_what_they_can_run() {
+    for engine in ["loom", "shuttle"] {
+        let output = pollproof(&["check", "--engine", engine, "--format", "json"]);
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(output.status.code(), Some(0), "{engine}: {}", out(&output));
+        assert!(json["summary"]["caught"].as_u64() >= Some(5), "{engine}");
+        assert_eq!(json["summary"]["missed"], 0, "{engine}");
+    }
+}
