@@ -1,8 +1,9 @@
 //! `napi_hash`: from an id to the live context, under RCU. `net/core/dev.c`, as of 3.11 (the thread
 //! that added it) with the id range of 6.12 as an option.
 //!
-//! The `HASHED` bit is changed under the lock (3.11 set it before). Writers hold `napi_hash_lock`; readers hold `rcu_read_lock` and take no reference. Ids come from
-//! a counter; reserved ids and ids that are taken are skipped.
+//! The `HASHED` bit is changed under the lock (3.11 set it before). Writers hold
+//! `napi_hash_lock`; readers hold `rcu_read_lock` and take no reference. Ids come from a
+//! counter; reserved ids and ids that are taken are skipped.
 
 use crate::napi::{Napi, NapiState};
 use crate::{Net, NetOptions};

@@ -8,9 +8,9 @@
 //! Words of registers and of memory are taken as they lie, read little endian; the device is big
 //! endian (`pollproof_regs::mlx4::be`).
 //!
-//! Sources: Linux 6.12 `drivers/net/ethernet/mellanox/mlx4/{eq,cq,en_rx}.c` for what a driver relies
-//! on, PRM bit tables of iPXE's `MT25408_PRM.h` for layouts. Where neither says what the device
-//! does, the comment says "assumed".
+//! Sources: Linux 6.12 `drivers/net/ethernet/mellanox/mlx4/{eq,cq,en_rx}.c` for what a driver
+//! relies on, PRM bit tables of iPXE's `MT25408_PRM.h` for layouts. Where neither says what the
+//! device does, the comment says "assumed".
 //!
 //! Not modelled: sending, the command mailbox (HCR) and ICM, MTTs and memory keys (an lkey is
 //! identity, only `LKEY_INVALID` means "unused"), SRQ, VLAN stripping, MAC filter and multicast,

@@ -1,8 +1,9 @@
 //! Time that a link takes, and the order that it keeps.
 //!
 //! One lane each way: transfers queue behind each other, then fly for the latency. The figures are
-//! parameters, not measurements of one machine: PCIe Base Specification for the raw rates, Neugebauer
-//! et al., "Understanding PCIe performance for end host networking" (SIGCOMM 2018) for latencies.
+//! parameters, not measurements of one machine: PCIe Base Specification for the raw rates,
+//! Neugebauer et al., "Understanding PCIe performance for end host networking" (SIGCOMM 2018)
+//! for latencies.
 
 /// Parameters of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,8 +49,6 @@ pub struct Scenario {
     pub engines: &'static [EngineKind],
     /// Rule points without which a pass means nothing.
     pub must_reach: &'static [(&'static str, &'static str)],
-    /// Executions that are known to suffice, where that is known independently (by brute force).
-    pub optimal: Option<u64>,
     /// Preemption bound for loom; `None` is unbounded.
     pub loom_preemptions: Option<usize>,
 }

@@ -130,7 +130,8 @@ fn status_of(run: &Run) -> Status {
     }
 }
 
-/// Surroundings of a check: a clock of processor time, and somebody who wants to know how far it is.
+/// Surroundings of a check: a clock of processor time, and somebody who wants to know how far it
+/// is.
 pub struct Surroundings<'a> {
     /// Processor seconds used so far.
     pub cpu_seconds: &'a dyn Fn() -> f64,

@@ -8,6 +8,7 @@ use pollproof_bench::scenario::EngineKind;
 use pollproof_bench::Verdict;
 use pollproof_bugs::check::{check as run_check, CheckReport, Engines, Selection, Status};
 use pollproof_bugs::check::{BugRow, QuestionRow, Surroundings};
+use pollproof_bugs::scenarios::optimal;
 use pollproof_bugs::token::token;
 use pollproof_report::{
     table, BugJson, CaptureJson, CheckJson, FindingView, QuestionJson, ScenarioJson, SummaryJson,
@@ -184,7 +185,7 @@ fn print_scenarios(report: &CheckReport) {
                 run.engine.name().into(),
                 run.scenario.threads.to_string(),
                 run.executions.to_string(),
-                run.scenario.optimal.map_or("-".into(), |n| n.to_string()),
+                optimal(run.scenario.id).map_or("-".into(), |n| n.to_string()),
                 run.found.as_ref().map_or_else(|| label(&run.verdict, run), |f| f.rule.into()),
             ]
         })
@@ -271,7 +272,7 @@ fn json(report: &CheckReport, captures: Vec<CaptureJson>, status: Status) -> Che
                 threads: row.run.scenario.threads,
                 verdict: label(&row.run.verdict, &row.run),
                 executions: row.run.executions,
-                optimal: row.run.scenario.optimal,
+                optimal: optimal(row.run.scenario.id),
                 seconds: row.seconds,
                 finding: row.run.found.as_ref().map(|f| format!("{}: {}", f.rule, f.message)),
             })

@@ -180,6 +180,12 @@ pub fn minimise_explore(
     })
 }
 
+/// Classes of equivalent executions of `program`, counted by running every interleaving; `None`
+/// when there are more than `max_interleavings`. What [`check_explore`] runs must be as many.
+pub fn classes_explore(max_interleavings: u64, program: impl Fn() + 'static) -> Option<u64> {
+    enter(Rc::new(Explore), || ex::count_classes(&fresh(program), max_interleavings))
+}
+
 /// `program` as the first thread of an execution that remembers nothing of the one before.
 fn fresh(program: impl Fn()) -> impl Fn() {
     move || {

@@ -21,5 +21,7 @@ mod token;
 
 pub use self::loom::check_loom;
 pub use self::shuttle::{check_shuttle, replay_shuttle, Walk};
-pub use explore::{check_explore, minimise_explore, replay_explore, sample_explore};
+pub use explore::{
+    check_explore, classes_explore, minimise_explore, replay_explore, sample_explore,
+};
 pub use outcome::{AtEnd, Config, Ended, EngineFinding, Outcome, Site, TraceLine, Verdict};

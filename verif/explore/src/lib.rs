@@ -9,6 +9,7 @@
 //! See [`rt`] for what a program calls and [`explore`] for the search. A failing execution comes
 //! with a [`Schedule`] that [`replay`]s it and that [`minimise`] makes easier to read.
 
+mod classes;
 mod clock;
 mod coro;
 mod dpor;
@@ -23,6 +24,7 @@ mod session;
 mod state;
 mod trace;
 
+pub use classes::{count_classes, normal_form, NormalForm};
 pub use clock::MAX_THREADS;
 pub use minimise::{minimise, Minimised};
 pub use schedule::{ParseError, Pick, Schedule};

@@ -31,7 +31,13 @@ fn locking() -> impl Strategy<Value = Vec<Op>> {
         2 => access(),
         2 => (0..2usize, access()).prop_map(|(l, inner)| around(l, inner)),
         1 => (0..2usize, 0..2usize, access())
-            .prop_map(|(a, b, inner)| if a == b { around(a, inner) } else { around(a, around(b, inner)) }),
+            .prop_map(|(a, b, inner)| {
+                if a == b {
+                    around(a, inner)
+                } else {
+                    around(a, around(b, inner))
+                }
+            }),
         1 => (0..2usize, waiting()).prop_map(|(l, inner)| around(l, inner)),
     ]
 }

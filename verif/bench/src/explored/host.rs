@@ -1,9 +1,9 @@
 //! The host of explored runs: kapi on shared memory, posted writes, interrupts and timers as words
 //! whose order an engine chooses.
 //!
-//! A register write is posted: counted in one step, taken by the doorbell agent in a later one. An MSI-X message sets a
-//! bit in the pending word of the CPU that the vector is bound to. A timer may fire whenever it is
-//! armed.
+//! A register write is posted: counted in one step, taken by the doorbell agent in a later one.
+//! An MSI-X message sets a bit in the pending word of the CPU that the vector is bound to. A
+//! timer may fire whenever it is armed.
 
 use pollproof_events::{emit, Event};
 use pollproof_hostmem::{AreaLayout, SharedMem};

@@ -71,7 +71,6 @@ pub const BUDGET_RACE: Scenario = Scenario {
     body: budget_race,
     engines: ENGINES,
     must_reach: &[("NAPI-BUDGET", "full-budget"), ("NAPI-BUDGET", "completed")],
-    optimal: None,
     loom_preemptions: None,
 };
 
@@ -83,7 +82,6 @@ pub const ARM_DOORBELL: Scenario = Scenario {
     body: arm_doorbell,
     engines: ENGINES,
     must_reach: &[("NO-LOST-WORK", "rest"), ("ARM-DISCIPLINE", "armed")],
-    optimal: None,
     loom_preemptions: None,
 };
 
@@ -95,6 +93,5 @@ pub const ARM_RECORD: Scenario = Scenario {
     body: arm_record,
     engines: ENGINES,
     must_reach: &[("NO-LOST-WORK", "rest"), ("ARM-DISCIPLINE", "armed")],
-    optimal: None,
     loom_preemptions: None,
 };

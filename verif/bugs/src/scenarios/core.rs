@@ -225,16 +225,7 @@ const fn scenario(
     must_reach: &'static [(&'static str, &'static str)],
     about: &'static str,
 ) -> Scenario {
-    Scenario {
-        id,
-        about,
-        threads,
-        body,
-        engines: ENGINES,
-        must_reach,
-        optimal: None,
-        loom_preemptions: None,
-    }
+    Scenario { id, about, threads, body, engines: ENGINES, must_reach, loom_preemptions: None }
 }
 
 /// A queue is enabled beside a schedule.

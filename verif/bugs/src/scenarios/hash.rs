@@ -148,7 +148,8 @@ fn id_wrap() {
 const FOUND: &[(&str, &str)] = &[("NAPI-ID", "hashed"), ("NAPI-ID", "found")];
 
 macro_rules! scenario {
-    ($name:ident, $id:literal, $threads:literal, $body:expr, $engines:expr, $bound:expr, $about:literal) => {
+    ($name:ident, $id:literal, $threads:literal, $body:expr, $engines:expr, $bound:expr,
+     $about:literal) => {
         #[doc = $about]
         pub const $name: Scenario = Scenario {
             id: $id,
@@ -157,7 +158,6 @@ macro_rules! scenario {
             body: $body,
             engines: $engines,
             must_reach: FOUND,
-            optimal: None,
             loom_preemptions: $bound,
         };
     };

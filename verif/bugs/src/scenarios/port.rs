@@ -186,7 +186,6 @@ macro_rules! scenario {
             body: $body,
             engines: EXPLORE,
             must_reach: $reach,
-            optimal: None,
             loom_preemptions: None,
         };
     };

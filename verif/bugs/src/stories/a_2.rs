@@ -1,7 +1,8 @@
 //! A-2: Two live contexts get one id when the counter wraps.
 //!
-//! The counter that issues ids wraps around after a while. Taking whatever comes next then issues the
-//! reserved id 0, or one that an old context still holds, and sockets poll somebody else's queue.
+//! The counter that issues ids wraps around after a while. Taking whatever comes next then issues
+//! the reserved id 0, or one that an old context still holds, and sockets poll somebody else's
+//! queue.
 //!
 //! Origin     ll_poll series, changelog of v7 (2013): collision avoidance in napi_hash_add
 //! Rule       NAPI-ID
@@ -15,8 +16,9 @@ use pollproof_bench::scenario::{EngineKind, Story};
 pub const STORY: Story = Story {
     id: "A-2",
     title: "Two live contexts get one id when the counter wraps",
-    story: "The counter that issues ids wraps around after a while. Taking whatever comes next then issues the \
-            reserved id 0, or one that an old context still holds, and sockets poll somebody else's queue.",
+    story: "The counter that issues ids wraps around after a while. Taking whatever comes \
+        next then issues the reserved id 0, or one that an old context still holds, and \
+        sockets poll somebody else's queue.",
     origin: "ll_poll series, changelog of v7 (2013): collision avoidance in napi_hash_add",
     rule: "NAPI-ID",
     scenario: &ID_WRAP,

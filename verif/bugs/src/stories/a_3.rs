@@ -15,9 +15,10 @@ use pollproof_bench::scenario::{EngineKind, Story};
 pub const STORY: Story = Story {
     id: "A-3",
     title: "Ids and hash insertions are not serialised",
-    story: "Without one lock over the counter and the table, two CPUs that add contexts draw the same id or \
-            lose one of the insertions.",
-    origin: "ll_poll series, changelog of v6 (2013): a spinlock covers add, del and the generator",
+    story: "Without one lock over the counter and the table, two CPUs that add contexts draw \
+        the same id or lose one of the insertions.",
+    origin: "ll_poll series, changelog of v6 (2013): a spinlock covers add, del and the \
+        generator",
     rule: "NAPI-ID",
     scenario: &TWO_ADDERS,
     engine: EngineKind::Explore,

@@ -3,7 +3,8 @@
 //! The driver turned BH off to take the busy-poll lock the way NAPI does, and called napi_disable
 //! inside: it may sleep. And giving the lock back let later pollers in.
 //!
-//! Origin     Linux 27d9ce4fd0e2, ixgbe: fix qv_lock_napi call in ixgbe_napi_disable_all (2013); the same shape here on mlx4's lock
+//! Origin     Linux 27d9ce4fd0e2, ixgbe: fix qv_lock_napi call in ixgbe_napi_disable_all (2013);
+//!            the same shape here on mlx4's lock
 //! Rule       CONTEXT
 //! Certainty  reconstructed
 //! Replay     pollproof replay the token that `pollproof check B-1` prints
@@ -15,9 +16,10 @@ use pollproof_bench::scenario::{EngineKind, Story};
 pub const STORY: Story = Story {
     id: "B-1",
     title: "A context is disabled with BH off, and the queue's lock does not stay disabled",
-    story: "The driver turned BH off to take the busy-poll lock the way NAPI does, and called napi_disable \
-            inside: it may sleep. And giving the lock back let later pollers in.",
-    origin: "Linux 27d9ce4fd0e2, ixgbe: fix qv_lock_napi call in ixgbe_napi_disable_all (2013); the same shape here on mlx4's lock",
+    story: "The driver turned BH off to take the busy-poll lock the way NAPI does, and called \
+        napi_disable inside: it may sleep. And giving the lock back let later pollers in.",
+    origin: "Linux 27d9ce4fd0e2, ixgbe: fix qv_lock_napi call in ixgbe_napi_disable_all \
+        (2013); the same shape here on mlx4's lock",
     rule: "CONTEXT",
     scenario: &BUSY_POLL_STOP,
     engine: EngineKind::Explore,

@@ -1,7 +1,7 @@
 //! B-6: A schedule that is refused is forgotten.
 //!
-//! Work comes while the context is owned, so its schedule is refused. The owner has looked at the queue
-//! before that and completes. Nobody remembers that somebody wanted to come; MISSED does.
+//! Work comes while the context is owned, so its schedule is refused. The owner has looked at the
+//! queue before that and completes. Nobody remembers that somebody wanted to come; MISSED does.
 //!
 //! Origin     Linux 39e6c8208d7b, net: solve a NAPI race (2017)
 //! Rule       NO-LOST-WORK
@@ -15,8 +15,9 @@ use pollproof_bench::scenario::{EngineKind, Story};
 pub const STORY: Story = Story {
     id: "B-6",
     title: "A schedule that is refused is forgotten",
-    story: "Work comes while the context is owned, so its schedule is refused. The owner has looked at the queue \
-            before that and completes. Nobody remembers that somebody wanted to come; MISSED does.",
+    story: "Work comes while the context is owned, so its schedule is refused. The owner has \
+        looked at the queue before that and completes. Nobody remembers that somebody wanted \
+        to come; MISSED does.",
     origin: "Linux 39e6c8208d7b, net: solve a NAPI race (2017)",
     rule: "NO-LOST-WORK",
     scenario: &COMPLETE_SCHEDULE,

@@ -1,7 +1,7 @@
 //! C-2: A poll with budget 0 returns more than 0.
 //!
-//! netpoll polls with budget 0, for transmit completions only. A queue that is not clean answered with
-//! a number that means "poll me again", which is more than the budget.
+//! netpoll polls with budget 0, for transmit completions only. A queue that is not clean answered
+//! with a number that means "poll me again", which is more than the budget.
 //!
 //! Origin     Linux, igb: fix netpoll exit with traffic (2021)
 //! Rule       NAPI-BUDGET
@@ -15,8 +15,9 @@ use pollproof_bench::scenario::{EngineKind, Story};
 pub const STORY: Story = Story {
     id: "C-2",
     title: "A poll with budget 0 returns more than 0",
-    story: "netpoll polls with budget 0, for transmit completions only. A queue that is not clean answered with \
-            a number that means \"poll me again\", which is more than the budget.",
+    story: "netpoll polls with budget 0, for transmit completions only. A queue that is not \
+        clean answered with a number that means \"poll me again\", which is more than the \
+        budget.",
     origin: "Linux, igb: fix netpoll exit with traffic (2021)",
     rule: "NAPI-BUDGET",
     scenario: &NETPOLL,

@@ -1,7 +1,7 @@
 //! E-1: A completion is read before its ownership was seen.
 //!
-//! The owner bit is seen, then the length is read. Without a read barrier between, a CPU may do the
-//! second load first and take an old length from an entry that has just become valid.
+//! The owner bit is seen, then the length is read. Without a read barrier between, a CPU may do
+//! the second load first and take an old length from an entry that has just become valid.
 //!
 //! Origin     DPDK 85e46c532bc, net/ixgbe: add proper memory barriers in Rx (2023); here on a CQE
 //! Rule       VALID-BEFORE-USE
@@ -15,14 +15,20 @@ use pollproof_bench::scenario::{EngineKind, Story};
 pub const STORY: Story = Story {
     id: "E-1",
     title: "A completion is read before its ownership was seen",
-    story: "The owner bit is seen, then the length is read. Without a read barrier between, a CPU may do the \
-            second load first and take an old length from an entry that has just become valid.",
-    origin: "DPDK 85e46c532bc, net/ixgbe: add proper memory barriers in Rx (2023); here on a CQE",
+    story: "The owner bit is seen, then the length is read. Without a read barrier between, a \
+        CPU may do the second load first and take an old length from an entry that has just \
+        become valid.",
+    origin: "DPDK 85e46c532bc, net/ixgbe: add proper memory barriers in Rx (2023); here on a \
+        CQE",
     rule: "VALID-BEFORE-USE",
     scenario: &RX,
     engine: EngineKind::Explore,
     unseen_by: &[
-        (EngineKind::Loom, "the scenario's agents run until nothing is left to do, which loom can not tell"),
+        (
+            EngineKind::Loom,
+            "the scenario's agents run until nothing is left to do, which loom \
+            can not tell",
+        ),
         (EngineKind::Shuttle, "it watches no plain accesses"),
     ],
 };

@@ -2,9 +2,9 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use pollproof_explore::rt::{self, Atomic, Lock, Ordering::*};
-use pollproof_explore::{explore, Config, End, Execution, Reduction, StepKind, Summary};
+use pollproof_explore::{explore, normal_form, Config, End, NormalForm, Reduction, Summary};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow::Continue;
 use std::panic::Location;
 use std::rc::Rc;
@@ -90,36 +90,8 @@ pub fn run(program: &Program, seen: &Rc<RefCell<Seen>>) {
     }
 }
 
-/// Normal form of Foata: rounds of steps, each as early as what it depends on allows. Two
-/// executions are equivalent exactly when it is equal.
-pub fn foata(e: &Execution<'_>) -> Vec<BTreeSet<(usize, &'static str, u32, u64)>> {
-    let mut rounds: Vec<BTreeSet<_>> = Vec::new();
-    let (mut of_thread, mut of_write, mut of_any) =
-        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let mut thread_steps: BTreeMap<usize, usize> = BTreeMap::new();
-    for s in e.steps {
-        let mut level: usize = of_thread.get(&s.thread).copied().unwrap_or(0);
-        if s.kind == StepKind::Join {
-            level = level.max(of_thread.get(&(s.object as usize)).copied().unwrap_or(0));
-        } else {
-            let conflicts = if s.kind.writes() { &of_any } else { &of_write };
-            level = level.max(conflicts.get(&s.object).copied().unwrap_or(0));
-            let any = of_any.entry(s.object).or_insert(0);
-            *any = (*any).max(level + 1);
-            if s.kind.writes() {
-                of_write.insert(s.object, level + 1);
-            }
-        }
-        of_thread.insert(s.thread, level + 1);
-        *thread_steps.entry(s.thread).or_insert(0) += 1;
-        rounds.resize_with(rounds.len().max(level + 1), BTreeSet::new);
-        rounds[level].insert((s.thread, s.kind.name(), s.object, s.after));
-    }
-    rounds
-}
-
 /// Class of an execution: its normal form, what was seen (choices among it), how it ended.
-pub type Class = (Vec<BTreeSet<(usize, &'static str, u32, u64)>>, Seen, &'static str);
+pub type Class = (NormalForm, Seen, &'static str);
 
 fn end_name(end: &End) -> &'static str {
     match end {
@@ -139,7 +111,7 @@ pub fn classes(
 ) -> (BTreeMap<Class, u64>, Summary) {
     let mut classes = BTreeMap::new();
     let summary = explore(config, program, &mut |e| {
-        let class = (foata(e), seen.borrow().clone(), end_name(&e.end));
+        let class = (normal_form(e), seen.borrow().clone(), end_name(&e.end));
         *classes.entry(class).or_insert(0) += 1;
         Continue(())
     });

@@ -1,5 +1,5 @@
-//! `PACKET-CONSERVATION`: every frame that came in is delivered, dropped and counted, or still held,
-//! and each of these once.
+//! `PACKET-CONSERVATION`: every frame that came in is delivered, dropped and counted, or still
+//! held, and each of these once.
 //!
 //! The packet of a completion has the identity `cq << 32 | index`, so that a frame can be followed
 //! from the wire to the socket without looking at its bytes.
