@@ -43,7 +43,7 @@ impl RxQueue {
         self.below.irq.affinity(self.vector) == cpu::smp_processor_id()
     }
 
-    /// `napi_complete_done`, with the index to arm from taken while the queue is still ours.
+    /// `napi_complete_done`.
     pub(crate) fn complete(&self, napi: &Arc<Napi>, done: i32) -> bool {
         self.net.napi_complete_done(napi, done)
     }

@@ -28,8 +28,6 @@ bitflags! {
         const NPSVC = 1 << 3;
         /// It is in `napi_hash`.
         const HASHED = 1 << 4;
-        /// A busy poller owns it.
-        const IN_BUSY_POLL = 1 << 6;
         /// A kthread polls it instead of the softirq.
         const THREADED = 1 << 8;
         /// It is scheduled for the kthread.
@@ -194,7 +192,7 @@ impl Net {
     /// Nothing of the context may be touched by the caller after a true answer, except to arm.
     pub fn napi_complete_done(&self, napi: &Arc<Napi>, work_done: i32) -> bool {
         let state = napi.state();
-        if state.intersects(NapiState::NPSVC | NapiState::IN_BUSY_POLL) {
+        if state.contains(NapiState::NPSVC) {
             emit(Event::NapiComplete { napi: napi.slot, work: work_done, done: false });
             return false;
         }

@@ -41,6 +41,10 @@ pub struct Change {
     /// Looks for this rule alone among those that judge events: for a question about one of them
     /// in a scenario that breaks others too.
     pub only: Option<&'static str>,
+    /// Races are no findings (under explore).
+    pub ignore_races: bool,
+    /// Every interleaving with at most so many preemptions, not reduced (under explore).
+    pub preemptions: Option<u32>,
 }
 
 /// A rule that was broken, with all that helps to understand it.
@@ -58,6 +62,8 @@ pub struct Found {
     pub others: Vec<(&'static str, String)>,
     /// Events of the execution.
     pub records: Vec<Record>,
+    /// Number of the event at which it came to light; `None` is the end.
+    pub event: Option<u64>,
     /// Steps of the execution, where the engine tells.
     pub trace: Vec<TraceLine>,
     /// What replays it under the same engine.
@@ -112,6 +118,8 @@ struct Watch {
     reached: BTreeSet<(&'static str, &'static str)>,
     /// Events of the execution that failed last.
     failed: Vec<Record>,
+    /// Number of the event that broke the rule.
+    event: Option<u64>,
     /// What the rules said of it beyond the first.
     others: Vec<(&'static str, String)>,
 }
@@ -131,7 +139,9 @@ fn judge_each(records: Records, watch: Rc<RefCell<Watch>>, only: Option<&'static
         watch.events += seen.len() as u64;
         watch.reached.extend(judge.reached().iter().copied());
         let asked = |f: &&Finding| only.is_none_or(|rule| f.rule == rule);
-        let finding = judge.findings().iter().find(asked).map(to_engine);
+        let finding = judge.findings().iter().find(asked);
+        watch.event = finding.and_then(|f| f.event);
+        let finding = finding.map(to_engine);
         if finding.is_some() || !ended.findings.is_empty() {
             watch.failed = seen;
             let told = finding.as_ref().map(|f| f.rule);
@@ -173,7 +183,7 @@ pub fn run(
     change: Change,
     limits: &Limits,
 ) -> Run {
-    let config = config(scenario, engine, limits);
+    let config = config(scenario, engine, change, limits);
     let (outcome, watch) = watched(change, scenario.body, |body, at_end| match engine {
         EngineKind::Explore => check_explore(&config, body, at_end),
         EngineKind::Loom => check_loom(&config, body, at_end),
@@ -188,11 +198,12 @@ pub fn run(
     run
 }
 
-fn config(scenario: &Scenario, engine: EngineKind, limits: &Limits) -> Config {
+fn config(scenario: &Scenario, engine: EngineKind, change: Change, limits: &Limits) -> Config {
     let bound = (engine == EngineKind::Loom).then_some(scenario.loom_preemptions).flatten();
     Config {
         max_executions: limits.max_executions,
-        preemption_bound: bound.map(|b| b as u32),
+        preemption_bound: bound.map(|b| b as u32).or(change.preemptions),
+        ignore_races: change.ignore_races,
         ..Config::default()
     }
 }
@@ -216,11 +227,17 @@ fn to_run(scenario: &'static Scenario, engine: EngineKind, outcome: Outcome, wat
             at: f.at,
             other: f.other,
             others,
+            event: watch.event.or_else(|| last_before(&watch.failed, f.step?)),
             records: watch.failed,
             trace: f.trace,
             schedule: f.schedule,
         }),
     }
+}
+
+/// Number of the last event that was seen by the time of a step.
+fn last_before(records: &[Record], step: u64) -> Option<u64> {
+    records.iter().rev().find(|r| r.step <= step).map(|r| r.number)
 }
 
 /// Looks for the same failure with fewer preemptions, and shows that one instead.
@@ -242,7 +259,8 @@ fn minimise(run: &mut Run, change: Change, config: &Config, limits: &Limits) {
 pub fn replay(scenario: &'static Scenario, change: Change, schedule: &str) -> Result<Run, String> {
     let schedule = schedule.parse().map_err(|error| format!("schedule: {error}"))?;
     let (outcome, watch) = watched(change, scenario.body, |body, at_end| {
-        replay_explore(&Config::default(), &schedule, body, at_end)
+        let config = Config { ignore_races: change.ignore_races, ..Config::default() };
+        replay_explore(&config, &schedule, body, at_end)
     });
     Ok(to_run(scenario, EngineKind::Explore, outcome, watch))
 }

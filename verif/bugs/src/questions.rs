@@ -33,7 +33,7 @@ const TWO_LISTS_OLD: Question = Question {
     id: "two-lists-3.18",
     question:
         "Can completing and then returning the full budget put one context on two poll lists \
-               (3.18, when the thread was written)?",
+               (lists as in 3.18, before repoll lists)?",
     rule: "SCHED-ONE-LIST",
     scenario: &TWO_LISTS_3_18,
     answer: true,

@@ -1,8 +1,8 @@
 //! Replay tokens: `SCENARIO[+BUG]@HASH:WHERE`.
 //!
 //! `WHERE` is a schedule of our explorer, `loom`, whose search is repeated to its first finding, or
-//! `shuttle-SEED-N`. The hash covers scenario, bug and version: a token of another binary is
-//! refused instead of replaying something else.
+//! `shuttle-SEED-N`. The hash covers scenario, bug and version: a token of another version is
+//! refused. A token of other code of the same version either fits or is told to diverge.
 
 use crate::{questions, scenarios, stories};
 use pollproof_bench::run::{replay, run, Change, Limits, Run};
@@ -80,9 +80,24 @@ pub fn replay_token(token: &str) -> Result<(Run, &'static str), TokenError> {
     let run = match place.strip_prefix("shuttle-") {
         Some(numbers) => run(scenario, EngineKind::Shuttle, change, &shuttle_limits(numbers)?),
         None if place == "loom" => run(scenario, EngineKind::Loom, change, &Limits::default()),
-        None => replay(scenario, change, place).map_err(TokenError::Schedule)?,
+        None => replay_schedule(scenario, change, place).map_err(TokenError::Schedule)?,
     };
     Ok((run, bug))
+}
+
+/// Values alone may show the answer to a question, a race elsewhere: see `check`.
+fn replay_schedule(
+    scenario: &'static Scenario,
+    change: Change,
+    schedule: &str,
+) -> Result<Run, String> {
+    if change.only.is_some() {
+        let by_values = replay(scenario, Change { ignore_races: true, ..change }, schedule)?;
+        if by_values.found.is_some() {
+            return Ok(by_values);
+        }
+    }
+    replay(scenario, change, schedule)
 }
 
 fn shuttle_limits(numbers: &str) -> Result<Limits, TokenError> {

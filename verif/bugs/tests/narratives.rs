@@ -17,7 +17,7 @@ fn every_bug_tells_its_story_in_twelve_lines() {
         let change = Change { bug: story.id, ..Change::default() };
         let run = run(story.scenario, story.engine, change, &Limits::default());
         let found = run.found.as_ref().unwrap_or_else(|| panic!("{} is not caught", story.id));
-        let text = narrative(found.rule, &found.message, &found.records);
+        let text = narrative(found.rule, &found.message, &found.records, found.event);
         assert!(text.lines().count() <= LINES_MAX, "{}:\n{text}", story.id);
         let file = folder.join(format!("{}.txt", story.id));
         if bless {

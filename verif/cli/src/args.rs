@@ -16,7 +16,7 @@ pub struct Args {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 something was checked and nothing found; 1 findings; \
-                          2 usage; 3 inconclusive; 4 nothing selected; 5 environment; 70 internal";
+                          2 usage; 3 inconclusive; 4 nothing selected; 70 internal";
 
 /// What to do.
 #[derive(Subcommand)]

@@ -60,7 +60,7 @@ pub fn check(args: &CheckArgs, quiet: bool) -> anyhow::Result<u8> {
     let captures: Vec<CaptureJson> = captures.into_iter().map(|c| c.json).collect();
     match args.format {
         Format::Json => {
-            println!("{}", serde_json::to_string_pretty(&json(&report, captures, status))?)
+            outln!("{}", serde_json::to_string_pretty(&json(&report, captures, status))?)
         }
         Format::Text => print_text(&report, &captures, status, &limits),
     }
@@ -96,25 +96,42 @@ fn print_text(report: &CheckReport, captures: &[CaptureJson], status: Status, li
     print_bugs(report);
     print_scenarios(report);
     for row in &report.questions {
-        println!("question {}: {}", row.question.id, answer(row));
-        println!("  {}", row.question.question);
+        outln!("question {}: {}", row.question.id, answer(row));
+        outln!("  {}", row.question.question);
         match (&row.replay, &row.run.found) {
-            (Some(token), _) => println!("  shown by: pollproof replay '{token}'"),
-            (None, Some(found)) => println!("  stopped by {}: {}", found.rule, found.message),
-            (None, None) => println!("  shown by: {}", label(&row.run.verdict, &row.run)),
+            (Some(token), _) => outln!("  shown by: pollproof replay '{token}'"),
+            (None, Some(found)) => outln!("  stopped by {}: {}", found.rule, found.message),
+            (None, None) => outln!("  shown by: {}", label(&row.run.verdict, &row.run)),
         }
     }
     for c in captures {
         let found = c.finding.as_deref().unwrap_or("byte for byte, in order");
         let (id, nic) = (&c.id, c.nic);
-        println!(
+        outln!(
             "capture {id} on {nic}: {} in, {} delivered, {} dropped: {found}",
-            c.frames, c.delivered, c.dropped
+            c.frames,
+            c.delivered,
+            c.dropped
         );
     }
     print_unexpected(report, limits);
+    if !report.bugs.is_empty() || !report.scenarios.is_empty() {
+        print_summary(report);
+    }
+    outln!(
+        "{}",
+        match status {
+            Status::Clean => "clean: everything that was selected came out as it should",
+            Status::Findings => "findings: see above",
+            Status::Inconclusive => "inconclusive: a limit was hit, or something was never reached",
+            Status::NothingSelected => "nothing selected: see 'pollproof list'",
+        }
+    );
+}
+
+fn print_summary(report: &CheckReport) {
     let s = summary(report);
-    println!(
+    outln!(
         "\n{} bugs: {} caught, {} missed, {} clean when fixed, {} false alarms; \
          {} scenarios: {} exhaustive, {} bounded, {} sampled, {} unknown",
         s.bugs,
@@ -127,15 +144,6 @@ fn print_text(report: &CheckReport, captures: &[CaptureJson], status: Status, li
         s.bounded,
         s.sampled,
         s.unknown
-    );
-    println!(
-        "{}",
-        match status {
-            Status::Clean => "clean: everything selected was checked, nothing was found",
-            Status::Findings => "findings: see above",
-            Status::Inconclusive => "inconclusive: a limit was hit, or something was never reached",
-            Status::NothingSelected => "nothing selected: see 'pollproof list'",
-        }
     );
 }
 
@@ -164,10 +172,10 @@ fn print_bugs(report: &CheckReport) {
         })
         .collect();
     let header = ["bug", "rule", "engine", "runs", "with it", "without", "verdict without"];
-    println!("{}", table(&header, &rows));
+    outln!("{}", table(&header, &rows));
     for row in report.bugs.iter().filter(|r| r.unseen.is_some()) {
         let (id, engine) = (row.story.id, row.engine.name());
-        println!("{id} is not visible to {engine}: {}", row.unseen.unwrap_or_default());
+        outln!("{id} is not visible to {engine}: {}", row.unseen.unwrap_or_default());
     }
 }
 
@@ -191,14 +199,14 @@ fn print_scenarios(report: &CheckReport) {
         })
         .collect();
     let header = ["scenario", "engine", "threads", "runs", "optimum", "verdict"];
-    println!("{}", table(&header, &rows));
+    outln!("{}", table(&header, &rows));
 }
 
 /// Findings where none should be, in full; those of documented bugs are told by `replay`.
 fn print_unexpected(report: &CheckReport, limits: &Limits) {
     for row in &report.scenarios {
         if let Some(text) = finding_text(&row.run, "", limits) {
-            println!("\nin {} under {}:\n{text}", row.run.scenario.id, row.run.engine.name());
+            outln!("\nin {} under {}:\n{text}", row.run.scenario.id, row.run.engine.name());
         }
     }
 }
@@ -214,6 +222,7 @@ pub fn finding_text(run: &Run, bug: &str, limits: &Limits) -> Option<String> {
         other: found.other,
         others: &found.others,
         records: &found.records,
+        event: found.event,
         replay: &replay,
     };
     Some(view.render())

@@ -1,5 +1,7 @@
 //! The `pollproof` command: parses, calls, prints, exits. It never decides what passes.
 
+#[macro_use]
+mod output;
 mod args;
 mod check;
 mod exit;

@@ -20,13 +20,13 @@ pub fn list() -> u8 {
         .iter()
         .map(|s| vec![cell(s.id), cell(s.rule), cell(s.scenario.id), cell(s.title)])
         .collect();
-    println!("{}", table(&["bug", "rule", "scenario", "what goes wrong"], &rows));
+    outln!("{}", table(&["bug", "rule", "scenario", "what goes wrong"], &rows));
     let rows: Vec<_> = scenarios::ALL.iter().map(|s| vec![cell(s.id), cell(s.about)]).collect();
-    println!("{}", table(&["scenario", "what happens"], &rows));
+    outln!("{}", table(&["scenario", "what happens"], &rows));
     let rows: Vec<_> = questions::ALL.iter().map(|q| vec![cell(q.id), cell(q.question)]).collect();
-    println!("{}", table(&["question", ""], &rows));
+    outln!("{}", table(&["question", ""], &rows));
     let rows: Vec<_> = CATALOGUE.iter().map(|r| vec![cell(r.id), cell(r.sentence)]).collect();
-    print!("{}", table(&["rule", "what must hold"], &rows));
+    out!("{}", table(&["rule", "what must hold"], &rows));
     exit::CLEAN
 }
 
@@ -34,34 +34,34 @@ pub fn list() -> u8 {
 pub fn explain(id: &str) -> anyhow::Result<u8> {
     let same = |other: &str| other.eq_ignore_ascii_case(id);
     if let Some(rule) = CATALOGUE.iter().find(|r| same(r.id)) {
-        println!("rule {}\n  {}\n", rule.id, rule.sentence);
-        println!("  source       {}\n  blind spots  {}", rule.source, rule.blind_spots);
+        outln!("rule {}\n  {}\n", rule.id, rule.sentence);
+        outln!("  source       {}\n  blind spots  {}", rule.source, rule.blind_spots);
         for point in rule.must_reach {
-            println!("  must reach   {point}");
+            outln!("  must reach   {point}");
         }
         let catches: Vec<_> =
             stories::ALL.iter().filter(|s| s.rule == rule.id).map(|s| s.id).collect();
-        println!("  catches      {}", catches.join(" "));
+        outln!("  catches      {}", catches.join(" "));
     } else if let Some(story) = stories::ALL.iter().find(|s| same(s.id)) {
-        println!("bug {}: {}\n\n  {}\n", story.id, story.title, story.story);
-        println!("  origin    {}\n  rule      {}", story.origin, story.rule);
-        println!("  scenario  {}: {}", story.scenario.id, story.scenario.about);
-        println!("  engine    {}", story.engine.name());
+        outln!("bug {}: {}\n\n  {}\n", story.id, story.title, story.story);
+        outln!("  origin    {}\n  rule      {}", story.origin, story.rule);
+        outln!("  scenario  {}: {}", story.scenario.id, story.scenario.about);
+        outln!("  engine    {}", story.engine.name());
         for (engine, why) in story.unseen_by {
-            println!("  unseen by {}: {why}", engine.name());
+            outln!("  unseen by {}: {why}", engine.name());
         }
     } else if let Some(scenario) = token::scenario(id) {
-        println!("scenario {}\n  {}", scenario.id, scenario.about);
-        println!("  threads and agents, at most {}", scenario.threads);
+        outln!("scenario {}\n  {}", scenario.id, scenario.about);
+        outln!("  threads and agents, at most {}", scenario.threads);
         let engines: Vec<_> = scenario.engines.iter().map(|e| e.name()).collect();
-        println!("  engines     {}", engines.join(" "));
+        outln!("  engines     {}", engines.join(" "));
         for (rule, point) in scenario.must_reach {
-            println!("  must reach  {rule} {point}");
+            outln!("  must reach  {rule} {point}");
         }
     } else if let Some(question) = questions::ALL.iter().find(|q| same(q.id)) {
         let answer = if question.answer { "yes" } else { "no" };
-        println!("question {}\n  {}\n  answer    {answer}", question.id, question.question);
-        println!("  scenario  {}", question.scenario.id);
+        outln!("question {}\n  {}\n  answer    {answer}", question.id, question.question);
+        outln!("  scenario  {}", question.scenario.id);
     } else {
         bail!("nothing has the id '{id}'; 'pollproof list' shows all");
     }
@@ -71,25 +71,25 @@ pub fn explain(id: &str) -> anyhow::Result<u8> {
 /// Runs what a token names and shows all of it.
 pub fn replay(text: &str) -> anyhow::Result<u8> {
     let (run, bug) = token::replay_token(text).map_err(|e| anyhow!("{e}"))?;
-    println!("replay {}{}", run.scenario.id, if bug.is_empty() { "" } else { " with " });
+    outln!("replay {}{}", run.scenario.id, if bug.is_empty() { "" } else { " with " });
     let Some(found) = &run.found else {
-        println!("nothing was found: {} in {} executions", run.verdict, run.executions);
+        outln!("nothing was found: {} in {} executions", run.verdict, run.executions);
         return Ok(exit::CLEAN);
     };
     if found.rule == "REPLAY" {
         bail!("the schedule does not fit this binary: {}", found.message);
     }
     for line in lanes(&found.records, None, usize::MAX) {
-        println!("  {line}");
+        outln!("  {line}");
     }
     if !found.trace.is_empty() {
-        println!("\nsteps: number, thread, operation, object, values, place");
+        outln!("\nsteps: number, thread, operation, object, values, place");
         for line in &found.trace {
-            println!("{line}");
+            outln!("{line}");
         }
     }
-    println!();
-    print!("{}", finding_text(&run, bug, &Limits::default()).unwrap_or_default());
+    outln!();
+    out!("{}", finding_text(&run, bug, &Limits::default()).unwrap_or_default());
     Ok(exit::FINDINGS)
 }
 
@@ -122,17 +122,17 @@ pub fn explore(args: &ExploreArgs, quiet: bool) -> anyhow::Result<u8> {
         let run = run(scenario, engine, Change { bug, ..Change::default() }, &limits);
         progress.done();
         let (id, name) = (scenario.id, engine.name());
-        println!("{id} under {name}: {} executions, {} redundant", run.executions, run.blocked);
+        outln!("{id} under {name}: {} executions, {} redundant", run.executions, run.blocked);
         for (rule, point) in &run.unreached {
-            println!("  never reached: {rule} {point}");
+            outln!("  never reached: {rule} {point}");
         }
         worst = worst.max(match (finding_text(&run, bug, &limits), run.is_inconclusive()) {
             (Some(text), _) => {
-                print!("{text}");
+                out!("{text}");
                 exit::FINDINGS
             }
             (None, inconclusive) => {
-                println!("  {}", run.verdict);
+                outln!("  {}", run.verdict);
                 if inconclusive {
                     exit::INCONCLUSIVE
                 } else {
@@ -163,20 +163,20 @@ pub fn barriers(args: &BarrierArgs, quiet: bool) -> anyhow::Result<u8> {
             vec![site, rule.into(), scenario.into(), engine.into()]
         })
         .collect();
-    print!("{}", table(&["taken out", "missed by", "in", "under"], &cells));
+    out!("{}", table(&["taken out", "missed by", "in", "under"], &cells));
     let missed = rows.iter().filter(|r| r.missed_by.is_some()).count();
-    println!("\n{} sites, {missed} of them needed", rows.len());
+    outln!("\n{} sites, {missed} of them needed", rows.len());
     Ok(if missed == rows.len() { exit::CLEAN } else { exit::INCONCLUSIVE })
 }
 
 /// What this machine has.
 pub fn doctor() -> u8 {
-    println!("pollproof {}", env!("CARGO_PKG_VERSION"));
+    outln!("pollproof {}", env!("CARGO_PKG_VERSION"));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("cores     {cores}");
-    println!("engines   explore, loom, shuttle: built in");
-    println!("NICs      mlx4 on a ConnectX-3 model");
-    println!("not built ixgbe, sfc, fq, RTL lock-step, Linux: not part of this version");
+    outln!("cores     {cores}");
+    outln!("engines   explore, loom, shuttle: built in");
+    outln!("NICs      mlx4 on a ConnectX-3 model");
+    outln!("not built ixgbe, sfc, fq, RTL lock-step, Linux: not part of this version");
     exit::CLEAN
 }
 

@@ -105,42 +105,42 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(out) = &args.out {
         std::fs::write(out, write_pcap(&report.arrivals))
             .with_context(|| format!("{}: can not be written", out.display()))?;
-        println!("{} packets written to {}", report.arrivals.len(), out.display());
+        outln!("{} packets written to {}", report.arrivals.len(), out.display());
     }
     for finding in &report.judged.findings {
         let (file, line) = finding.at;
-        println!("FOUND  {}: {}\n  where   {file}:{line}", finding.rule, finding.message);
+        outln!("FOUND  {}: {}\n  where   {file}:{line}", finding.rule, finding.message);
     }
     Ok(if !report.judged.findings.is_empty() {
         exit::FINDINGS
     } else if run.frames_in == 0 {
         exit::NOTHING
     } else {
-        println!("every frame was delivered byte for byte and in order, or dropped and counted");
+        outln!("every frame was delivered byte for byte and in order, or dropped and counted");
         exit::CLEAN
     })
 }
 
 fn print_report(report: &CaptureReport, run: &TimedReport) {
-    println!("frames in the file        {}", report.packets);
+    outln!("frames in the file        {}", report.packets);
     for (count, why) in [(report.runts, "runts"), (report.cut, "cut by the capture")] {
         if count > 0 {
-            println!("  left out                {count} {why}");
+            outln!("  left out                {count} {why}");
         }
     }
-    println!("frames in                 {}", run.frames_in);
-    println!("delivered                 {}", run.delivered);
-    println!("dropped                   {}", run.dropped());
+    outln!("frames in                 {}", run.frames_in);
+    outln!("delivered                 {}", run.delivered);
+    outln!("dropped                   {}", run.dropped());
     for (why, count) in &run.drops {
-        println!("  {why:<23} {count}");
+        outln!("  {why:<23} {count}");
     }
-    println!("simulated time            {:.3} ms", run.duration_ps as f64 / 1e9);
-    println!("polls                     {}", run.polls);
-    println!("  that used the budget    {}", run.full_polls);
-    println!("interrupts                {}", run.interrupts);
-    println!("arms                      {}", run.arms);
-    println!("events that rules saw     {}", report.judged.events);
-    println!("for each packet:");
+    outln!("simulated time            {:.3} ms", run.duration_ps as f64 / 1e9);
+    outln!("polls                     {}", run.polls);
+    outln!("  that used the budget    {}", run.full_polls);
+    outln!("interrupts                {}", run.interrupts);
+    outln!("arms                      {}", run.arms);
+    outln!("events that rules saw     {}", report.judged.events);
+    outln!("for each packet:");
     for (what, count) in [
         ("interrupts", run.interrupts),
         ("arms", run.arms),
@@ -149,7 +149,7 @@ fn print_report(report: &CaptureReport, run: &TimedReport) {
         ("DMA reads", run.dma_reads),
         ("DMA writes", run.dma_writes),
     ] {
-        println!("  {what:<23} {:.3}", run.per_packet(count));
+        outln!("  {what:<23} {:.3}", run.per_packet(count));
     }
     if run.queues.len() > 1 {
         print_queues(run);
@@ -167,5 +167,5 @@ fn print_queues(run: &TimedReport) {
             std::iter::once(index.to_string()).chain(cells).collect()
         })
         .collect();
-    print!("\n{}", table(&["queue", "packets", "polls", "full", "interrupts"], &rows));
+    out!("\n{}", table(&["queue", "packets", "polls", "full", "interrupts"], &rows));
 }

@@ -175,7 +175,7 @@ pub fn minimise_explore(
 ) -> Option<ex::Minimised> {
     enter(Rc::new(Explore), || {
         ex::minimise(&explore_config(cfg), &fresh(program), schedule, max_executions, &mut |e| {
-            findings(e, &mut at_end).iter().any(|f| f.rule == rule)
+            findings(e, cfg.ignore_races, &mut at_end).iter().any(|f| f.rule == rule)
         })
     })
 }
@@ -219,7 +219,7 @@ fn run(
     let mut stopped = false;
     let summary = enter(Rc::new(Explore), || {
         search(&fresh(program), &mut |e| {
-            found = findings(e, &mut at_end);
+            found = findings(e, cfg.ignore_races, &mut at_end);
             stopped = cfg.stop.as_ref().is_some_and(|stop| stop());
             if found.is_empty() && !stopped {
                 Continue(())
@@ -258,12 +258,10 @@ fn verdict(cfg: &Config, coverage: ex::Coverage, stopped: bool) -> Verdict {
 }
 
 /// All that is wrong with an execution, the caller's word first.
-fn findings(e: &ex::Execution<'_>, at_end: &mut AtEnd) -> Vec<EngineFinding> {
+fn findings(e: &ex::Execution<'_>, ignore_races: bool, at_end: &mut AtEnd) -> Vec<EngineFinding> {
     let mut found = crate::run::faults();
-    found.extend(e.races.iter().map(|race| EngineFinding {
-        other: Some(site(race.first.at)),
-        ..EngineFinding::new(race.what.rule, race.to_string(), Some(site(race.second.at)))
-    }));
+    let races = if ignore_races { &[] } else { e.races };
+    found.extend(races.iter().map(race));
     match &e.end {
         ex::End::Complete | ex::End::Limit(_) => {}
         ex::End::Deadlock(threads) => {
@@ -294,6 +292,15 @@ fn findings(e: &ex::Execution<'_>, at_end: &mut AtEnd) -> Vec<EngineFinding> {
         first.trace = trace(e);
     }
     found
+}
+
+fn race(race: &ex::Race) -> EngineFinding {
+    let message = format!("race on {}: {}, then {}", race.what.name, race.first, race.second);
+    EngineFinding {
+        other: Some(site(race.first.at)),
+        step: Some(race.second.step),
+        ..EngineFinding::new(race.what.rule, message, Some(site(race.second.at)))
+    }
 }
 
 fn trace(e: &ex::Execution<'_>) -> Vec<TraceLine> {

@@ -20,13 +20,21 @@ pub struct Config {
     pub max_steps: usize,
     /// Looks only at executions with at most so many preemptions. The verdict is then bounded.
     pub preemption_bound: Option<u32>,
+    /// Races on plain cells are no findings: for questions about values alone, under explore.
+    pub ignore_races: bool,
     /// Asked before each execution whether to cut the run, for a limit of time. Then unknown.
     pub stop: Option<Rc<dyn Fn() -> bool>>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { max_executions: 1_000_000, max_steps: 10_000, preemption_bound: None, stop: None }
+        Self {
+            max_executions: 1_000_000,
+            max_steps: 10_000,
+            preemption_bound: None,
+            ignore_races: false,
+            stop: None,
+        }
     }
 }
 
@@ -91,6 +99,8 @@ pub struct EngineFinding {
     pub at: Option<Site>,
     /// The other side of a race.
     pub other: Option<Site>,
+    /// Steps taken when it came to light, where the engine tells.
+    pub step: Option<u64>,
     /// What replays the execution under the same engine.
     pub schedule: Option<String>,
     /// Steps of the execution.
@@ -101,7 +111,7 @@ impl EngineFinding {
     /// A finding without schedule and trace, which the adapter adds.
     pub fn new(rule: &'static str, message: impl Into<String>, at: Option<Site>) -> Self {
         let message = message.into();
-        Self { rule, message, at, other: None, schedule: None, trace: Vec::new() }
+        Self { rule, message, at, other: None, step: None, schedule: None, trace: Vec::new() }
     }
 }
 

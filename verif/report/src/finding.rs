@@ -19,6 +19,8 @@ pub struct FindingView<'a> {
     pub others: &'a [(&'static str, String)],
     /// Events of the execution.
     pub records: &'a [Record],
+    /// Number of the event at which it came to light.
+    pub event: Option<u64>,
     /// Token that replays it.
     pub replay: &'a str,
 }
@@ -43,7 +45,7 @@ impl FindingView<'_> {
         for (rule, message) in self.others.iter().take(4) {
             let _ = writeln!(out, "  also    {rule}: {message}");
         }
-        for line in lanes(self.records, None, EVENTS_SHOWN) {
+        for line in lanes(self.records, self.event, EVENTS_SHOWN) {
             let _ = writeln!(out, "  {line}");
         }
         let _ = writeln!(out, "  replay  pollproof replay '{}'", self.replay);
@@ -54,12 +56,12 @@ impl FindingView<'_> {
 
 /// A finding as a short story without places in the code, which do not matter to it: at most twelve
 /// lines. Checked in beside each bug and compared in the tests.
-pub fn narrative(rule: &str, message: &str, records: &[Record]) -> String {
+pub fn narrative(rule: &str, message: &str, records: &[Record], event: Option<u64>) -> String {
     let mut out = format!("{rule}\n");
     // A message of the race detector carries places; its first part says what it is about.
     let short = message.split(" by T").next().unwrap_or(message);
     let _ = writeln!(out, "{short}");
-    for line in lanes(records, None, 9) {
+    for line in lanes(records, event, 9) {
         let _ = writeln!(out, "{line}");
     }
     out

@@ -1,6 +1,6 @@
 //! Events as columns: one lane a room of the house, one line an event.
 
-use pollproof_events::{Event, Owner, Record};
+use pollproof_events::{Event, List, Owner, Record};
 
 /// A room of the house, in the order in which a frame meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,8 +85,8 @@ pub fn text(event: &Event) -> String {
         NapiDisabled { .. } => "disabled".into(),
         NapiPrep { granted: true, .. } => "schedule granted".into(),
         NapiPrep { .. } => "schedule refused".into(),
-        ListAdd { cpu, .. } => format!("on CPU {cpu}'s poll list"),
-        ListDel { cpu, .. } => format!("off CPU {cpu}'s poll list"),
+        ListAdd { cpu, list, .. } => format!("on CPU {cpu}'s {}", name(list)),
+        ListDel { cpu, list, .. } => format!("off CPU {cpu}'s {}", name(list)),
         PollEnter { budget, netpoll: true, .. } => format!("netpoll polls, budget {budget}"),
         PollEnter { budget, .. } => format!("poll, budget {budget}"),
         PollExit { work, budget, .. } => format!("poll returns {work} of {budget}"),
@@ -117,6 +117,14 @@ pub fn text(event: &Event) -> String {
             if rest.armed { "" } else { "not " }
         ),
         RestHeld { device, queued } => format!("rest: {device} in device, {queued} in queues"),
+    }
+}
+
+fn name(list: List) -> &'static str {
+    match list {
+        List::Poll => "poll list",
+        List::Repoll => "repoll list",
+        List::Taken => "list under way",
     }
 }
 

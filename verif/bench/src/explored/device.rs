@@ -1,7 +1,8 @@
 //! The device of explored runs: the same engine as in timed runs, its steps taken by agents.
 //!
-//! A step of the device is atomic against other steps of it; each word that it reads or writes in
-//! host memory, and each MSI-X message, is a step of its own that the CPUs can see in between.
+//! A step of the device is atomic against other steps of it. Each marked word (owner bits, doorbell
+//! records) that it reads or writes in host memory, and each MSI-X message, is a step of its own
+//! that the CPUs can see in between; plain words go with the marked one that follows.
 
 use super::host::{ExploredHost, STOP};
 use pollproof_connectx_3::ConnectX3;

@@ -174,6 +174,14 @@ impl Scene {
         self.actors.push(thread::spawn(DEVICE_CPU, move || device.run_wire(frames)));
     }
 
+    /// The moderation period of a CQ passes once, at any time.
+    pub fn period_passes(&mut self) {
+        let device = self.device.clone();
+        self.actors.push(thread::spawn(DEVICE_CPU, move || {
+            device.step(ConnectX3::expire_any);
+        }));
+    }
+
     /// Something else happens on `cpu`, beside everything else.
     pub fn actor(
         &mut self,
@@ -188,6 +196,10 @@ impl Scene {
     #[track_caller]
     pub fn finish(self) {
         thread::rest();
+        // When nothing else happens, time passes: the device's moderation timers fire.
+        while self.device.step(ConnectX3::expire_any) {
+            thread::rest();
+        }
         let coming = (0..self.cpus).any(|cpu| self.interrupt_pending(cpu));
         self.emit_rest(coming);
         for actor in self.actors {

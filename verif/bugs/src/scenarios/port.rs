@@ -1,7 +1,7 @@
 //! One mlx4 port with its device, interrupts and CPUs as agents.
 
 use super::EXPLORE;
-use pollproof_bench::explored::{frame, frames, start_port, Scene, SceneOptions};
+use pollproof_bench::explored::{frame, frames, start_port, Scene, SceneOptions, DEVICE_CPU};
 use pollproof_bench::scenario::Scenario;
 use pollproof_hostmem::FailPlan;
 use pollproof_mlx4::PollEndForm;
@@ -30,7 +30,7 @@ fn affinity() {
     scene.device.run_wire(frames(2, 1));
     let host = scene.host.clone();
     scene.start([0, 1]);
-    scene.actor(2, move |_, _| host.set_affinity(1, 1));
+    scene.actor(DEVICE_CPU, move |_, _| host.set_affinity(1, 1));
     scene.wire(vec![frame(2, 1)]);
     scene.finish();
 }
@@ -103,6 +103,18 @@ fn timer() {
     scene.finish();
 }
 
+/// Two completions for one interrupt, or the moderation period, whichever comes first.
+fn moderation() {
+    let mut options = SceneOptions::small(1, 1);
+    options.mlx4.rx_frames = 2;
+    options.mlx4.rx_usecs = 16;
+    let mut scene = Scene::open(&options);
+    scene.start([0]);
+    scene.period_passes();
+    scene.wire(frames(3, 1));
+    scene.finish();
+}
+
 /// netpoll looks at a queue that has work.
 fn netpoll() {
     let mut scene = Scene::open(&SceneOptions::small(2, 1));
@@ -164,7 +176,7 @@ fn two_lists(era: Era) {
     scene.device.run_wire(frames(2, 1));
     let host = scene.host.clone();
     scene.start([0, 1]);
-    scene.actor(2, move |_, _| host.set_affinity(1, 1));
+    scene.actor(DEVICE_CPU, move |_, _| host.set_affinity(1, 1));
     scene.wire(vec![frame(2, 1)]);
     scene.finish();
 }
@@ -256,6 +268,14 @@ scenario!(
     "The port is opened while a socket polls by an id that it has from before."
 );
 scenario!(OOM, "mlx4/oom", 5, oom, RECEIVED, "Memory runs out until the ring is empty.");
+scenario!(
+    MODERATION,
+    "mlx4/moderation",
+    5,
+    moderation,
+    RECEIVED,
+    "Interrupts are moderated by count and by a period that may pass at any time."
+);
 scenario!(
     TIMER,
     "mlx4/deferred-irq",
