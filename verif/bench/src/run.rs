@@ -257,7 +257,8 @@ fn minimise(run: &mut Run, change: Change, config: &Config, limits: &Limits) {
 
 /// Runs the one execution of a schedule of our explorer.
 pub fn replay(scenario: &'static Scenario, change: Change, schedule: &str) -> Result<Run, String> {
-    let schedule = schedule.parse().map_err(|error| format!("schedule: {error}"))?;
+    let schedule =
+        schedule.parse().map_err(|error: pollproof_explore::ParseError| error.to_string())?;
     let (outcome, watch) = watched(change, scenario.body, |body, at_end| {
         let config = Config { ignore_races: change.ignore_races, ..Config::default() };
         replay_explore(&config, &schedule, body, at_end)

@@ -14,7 +14,6 @@ mod cell;
 mod explore;
 mod loom;
 mod outcome;
-mod quiet;
 mod run;
 mod shuttle;
 mod token;

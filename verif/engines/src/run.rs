@@ -140,7 +140,7 @@ pub(crate) fn drive(
         threads: 1,
     };
     let outer = RUN.with(|r| r.borrow_mut().replace(run));
-    let quiet = crate::quiet::Scope::enter();
+    let quiet = pollproof_explore::quiet::Scope::enter();
     let result = catch_unwind(AssertUnwindSafe(drive));
     drop(quiet);
     let run = RUN.with(|r| std::mem::replace(&mut *r.borrow_mut(), outer));
@@ -148,7 +148,7 @@ pub(crate) fn drive(
     run.outcome.steps += run.steps.len() as u64;
     if let Err(payload) = result {
         if !payload.is::<Stop>() && run.cut.is_none() && run.found.is_empty() {
-            run.read_panic(&crate::quiet::message(payload.as_ref()));
+            run.read_panic(&pollproof_explore::quiet::message(payload.as_ref()));
         }
     }
     run.finish()

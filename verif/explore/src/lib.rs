@@ -15,7 +15,7 @@ mod coro;
 mod dpor;
 pub mod handles;
 mod minimise;
-mod quiet;
+pub mod quiet;
 mod race;
 mod random;
 pub mod rt;

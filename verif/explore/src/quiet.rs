@@ -11,10 +11,11 @@ thread_local! {
 }
 
 /// Panics of this OS thread are not printed while this lives.
-pub(crate) struct Scope(());
+pub struct Scope(());
 
 impl Scope {
-    pub(crate) fn enter() -> Self {
+    /// From here on; scopes nest.
+    pub fn enter() -> Self {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let outer = panic::take_hook();
@@ -38,7 +39,7 @@ impl Drop for Scope {
 }
 
 /// The text of a caught panic, with its place.
-pub(crate) fn message(payload: &(dyn Any + Send)) -> String {
+pub fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload
         .downcast_ref::<String>()
         .map(String::as_str)
