@@ -102,13 +102,25 @@ proptest! {
             apply(op, &mutex, &spin, &rcu);
             let context = cpu::context();
             prop_assert_eq!((context.bh_off, context.irq_off), (model.bh, model.irq));
-            prop_assert_eq!((context.spin, context.hardirq, context.rcu), (0, 0, 0));
+            let entered = (context.spin, context.hardirq, context.softirq, context.rcu);
+            prop_assert_eq!(entered, (0, 0, 0, 0));
             prop_assert_eq!(context.atomic(), model.bh + model.irq > 0);
             let faults = take_faults();
             prop_assert!(faults.iter().all(|f| f.rule == "CONTEXT"));
             prop_assert_eq!(faults.len(), std::mem::take(&mut model.faults), "{:?}", op);
         }
     }
+}
+
+#[test]
+fn a_thread_begins_clean_on_its_cpu() {
+    cpu::begin(0);
+    cpu::local_bh_disable();
+    cpu::local_irq_disable();
+    cpu::begin(3);
+    assert_eq!((cpu::smp_processor_id(), cpu::context().atomic()), (3, false));
+    might_sleep("the test");
+    assert_eq!(take_faults(), []);
 }
 
 #[test]

@@ -9,15 +9,19 @@ use std::time::Duration;
 
 const FORMS: [RcuForm; 2] = [RcuForm::Locks, RcuForm::Counters];
 
-/// Runs `wait` on CPU 0 while a reader on CPU 1 is inside; whether the reader had left at the end.
-fn outlasts_a_reader(form: RcuForm, wait: impl FnOnce(&Rcu)) -> bool {
-    let rcu = Arc::new(Rcu::new(2, form));
+const CPUS: u32 = 3;
+
+/// Runs `wait` on CPU 0 while a reader on `reader` is inside, who has left an inner section before;
+/// whether the reader had left at the end. `wait` is told of that too.
+fn outlasts(form: RcuForm, reader: u32, wait: impl FnOnce(&Rcu, &Arc<AtomicBool>)) -> bool {
+    let rcu = Arc::new(Rcu::new(CPUS, form));
     let left = Arc::new(AtomicBool::new(false));
     let (inside, entered) = channel();
     let (domain, leaves) = (rcu.clone(), left.clone());
     let reader = std::thread::spawn(move || {
-        cpu::begin(1);
+        cpu::begin(reader);
         let guard = domain.read_lock();
+        drop(domain.read_lock());
         inside.send(()).expect("the test waits");
         std::thread::sleep(Duration::from_millis(20));
         leaves.store(true, SeqCst);
@@ -25,32 +29,35 @@ fn outlasts_a_reader(form: RcuForm, wait: impl FnOnce(&Rcu)) -> bool {
     });
     entered.recv().expect("the reader enters");
     cpu::begin(0);
-    wait(&rcu);
+    wait(&rcu, &left);
     let seen = left.load(SeqCst);
     reader.join().expect("the reader leaves");
     seen
 }
 
 #[test]
-fn synchronize_outlasts_the_readers_that_are_inside() {
+fn synchronize_outlasts_a_reader_on_any_cpu() {
     for form in FORMS {
-        assert!(outlasts_a_reader(form, Rcu::synchronize), "{form:?}");
+        for cpu in 0..CPUS {
+            assert!(outlasts(form, cpu, |rcu, _| rcu.synchronize()), "{form:?}, CPU {cpu}");
+        }
     }
 }
 
 #[test]
 fn callbacks_run_after_the_readers_that_are_inside() {
     for form in FORMS {
-        let ran = Arc::new(AtomicBool::new(false));
-        let runs = ran.clone();
-        assert!(
-            outlasts_a_reader(form, move |rcu| {
-                rcu.call(move || runs.store(true, SeqCst));
+        for cpu in 0..CPUS {
+            // What the callback saw: not only `barrier` waits, the callback runs after the wait.
+            let (ran, seen) = channel();
+            let outlasted = outlasts(form, cpu, |rcu, left| {
+                let left = left.clone();
+                rcu.call(move || ran.send(left.load(SeqCst)).expect("the test looks"));
                 rcu.barrier();
-            }),
-            "{form:?}"
-        );
-        assert!(ran.load(SeqCst));
+            });
+            assert!(outlasted, "{form:?}, CPU {cpu}");
+            assert_eq!(seen.iter().collect::<Vec<_>>(), [true], "{form:?}, CPU {cpu}");
+        }
     }
 }
 

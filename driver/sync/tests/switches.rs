@@ -39,8 +39,22 @@ fn switches_are_restored_after_a_panic() {
             });
         });
     };
-    assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+    with_bug("B", || {
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        assert_eq!(current_bug(), "B");
+    });
     assert_eq!(current_bug(), "");
+    assert_eq!(faults_of_a_strange_reader(), 1);
+}
+
+#[test]
+fn switches_nest_and_come_back_as_they_were() {
+    let (_, sites) = record_sites(faults_of_a_strange_reader);
+    let site = sites.first().copied();
+    without_site(site, || {
+        without_site(None, || assert_eq!(faults_of_a_strange_reader(), 1));
+        assert_eq!(faults_of_a_strange_reader(), usize::from(!ENGINES));
+    });
     assert_eq!(faults_of_a_strange_reader(), 1);
 }
 
