@@ -333,12 +333,13 @@ fn shows(bug: &'static str) -> bool {
     })
 }
 
+/// ids that wrap. B-6: a schedule that is forgotten. The other bugs of the core need a second
+/// CPU in the middle of an operation, which sequential code can not have: the lock that A-3 leaves
+/// out has nobody to exclude, and the grace period that A-4 leaves out (in `netif_napi_del`, which
+/// nothing here calls) has nobody to wait for. What these tests say of them is nothing.
 #[test]
 fn the_model_tells_bugs_that_need_no_other_cpu() {
-    // ids that wrap. B-6: a schedule that is forgotten.
     assert!(shows("A-2"));
     assert!(shows("B-6"));
-    // need a second CPU inside.
-    assert!(!shows("A-3"));
     assert!(!shows(""));
 }
