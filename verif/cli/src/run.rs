@@ -4,7 +4,7 @@ use crate::args::{Nic, RunArgs};
 use crate::exit;
 use crate::progress::Progress;
 use anyhow::{anyhow, bail, Context};
-use pollproof_bench::timed::{run_capture, CaptureReport, TimedOptions, TimedReport};
+use pollproof_bench::timed::{run_capture, CaptureReport, TimedError, TimedOptions, TimedReport};
 use pollproof_bugs::check::Status;
 use pollproof_report::{table, CaptureJson};
 use pollproof_wire::write_pcap;
@@ -99,7 +99,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         .map_err(|error| anyhow!("{error}"))?;
     let run = match &report.judged.outcome {
         Ok(run) => run,
-        Err(error) => bail!("{}: {error}", args.pcap.display()),
+        Err(error) => return Ok(print_broken_run(&args.pcap, &report, error)),
     };
     print_report(&report, run);
     if let Some(out) = &args.out {
@@ -107,10 +107,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
             .with_context(|| format!("{}: can not be written", out.display()))?;
         outln!("{} packets written to {}", report.arrivals.len(), out.display());
     }
-    for finding in &report.judged.findings {
-        let (file, line) = finding.at;
-        outln!("FOUND  {}: {}\n  where   {file}:{line}", finding.rule, finding.message);
-    }
+    print_findings(&report);
     Ok(if !report.judged.findings.is_empty() {
         exit::FINDINGS
     } else if run.frames_in == 0 {
@@ -119,6 +116,24 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         outln!("every frame was delivered byte for byte and in order, or dropped and counted");
         exit::CLEAN
     })
+}
+
+fn print_findings(report: &CaptureReport) {
+    for finding in &report.judged.findings {
+        let (file, line) = finding.at;
+        outln!("FOUND  {}: {}\n  where   {file}:{line}", finding.rule, finding.message);
+    }
+}
+
+/// A run without a report: what was found decides, else it was cut.
+fn print_broken_run(pcap: &Path, report: &CaptureReport, error: &TimedError) -> u8 {
+    outln!("{}: {error}", pcap.display());
+    print_findings(report);
+    if report.judged.findings.is_empty() {
+        exit::INCONCLUSIVE
+    } else {
+        exit::FINDINGS
+    }
 }
 
 fn print_report(report: &CaptureReport, run: &TimedReport) {

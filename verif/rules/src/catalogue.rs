@@ -68,6 +68,14 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["disabled"],
     },
     RuleInfo {
+        id: "ENDLESS-CALL",
+        sentence: "A call into the driver ends.",
+        source: "Our own; a softirq pass loads some hundred words of host memory",
+        blind_spots: "Timed runs give a call a million loads. In explored runs a call without end \
+                      cuts the execution, which makes the verdict UNKNOWN.",
+        must_reach: &[],
+    },
+    RuleInfo {
         id: "FLOW-ORDER",
         sentence: "Packets of one flow are delivered in the order in which they came in.",
         source: "RFC 4737; Linux Documentation/networking/scaling.rst",

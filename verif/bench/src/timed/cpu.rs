@@ -94,6 +94,7 @@ impl World {
     pub fn enter(&mut self) -> Option<u32> {
         let (at_ps, _, cpu) = self.starts.pop()?;
         self.count_step();
+        self.loads = 0;
         self.now_ps = self.now_ps.max(at_ps);
         self.local_ps = self.now_ps;
         self.running = Some(cpu);

@@ -14,6 +14,19 @@ use pollproof_sync::engine::Loc;
 use pollproof_sync::{cpu, LocalCell, Ordering};
 use std::sync::Arc;
 
+/// Marked loads between two starts of a CPU after which the driver is held to be in a loop without
+/// end: a softirq pass takes a few hundred.
+const LOADS_MAX: u64 = 1_000_000;
+
+/// First words of the panic that ends a driver call without end.
+pub(super) const ENDLESS: &str = "a call into the driver does not end";
+
+/// Only unwinding gets out of a driver that never returns; the run catches it.
+#[cold]
+fn endless_call() -> ! {
+    panic!("{ENDLESS}: it loaded {LOADS_MAX} words of host memory")
+}
+
 /// Everything below the driver in a timed run.
 pub struct TimedHost {
     world: LocalCell<World>,
@@ -66,7 +79,15 @@ impl kapi::Dma for TimedHost {
 
     #[inline]
     fn load32_at(&self, addr: DmaAddr, order: Ordering, _at: Loc) -> u32 {
-        self.with(|w| w.mem.load32(addr, order)).unwrap_or(0)
+        let load = |w: &mut World| {
+            w.loads += 1;
+            (w.mem.load32(addr, order), w.loads > LOADS_MAX)
+        };
+        let (value, endless) = self.with(load).unwrap_or_default();
+        if endless {
+            endless_call();
+        }
+        value
     }
 
     fn store32_at(&self, addr: DmaAddr, value: u32, order: Ordering, _at: Loc) {

@@ -1,7 +1,9 @@
 //! Timed runs with all rules watching.
 
+use super::host::ENDLESS;
 use super::{TimedError, TimedHouse, TimedOptions, TimedReport};
 use pollproof_events::{with_visitor, Event, Record, Visitor};
+use pollproof_explore::quiet;
 use pollproof_netcore::Arrival;
 use pollproof_rules::{Finding, Judge};
 use pollproof_sync::switch::{take_faults, Fault};
@@ -9,6 +11,7 @@ use pollproof_wire::{Frame, Packet};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::rc::Rc;
 
 /// What a run and its rules gave.
@@ -97,7 +100,7 @@ pub(super) fn run_kept(
         let mut house = TimedHouse::open(options)?;
         house.send(packets);
         kept.frames = house.on_street();
-        let outcome = house.finish();
+        let outcome = drive(&mut house, &watch);
         kept.arrivals = house.net().ledger.take_arrivals();
         outcome
     });
@@ -105,6 +108,9 @@ pub(super) fn run_kept(
     kept.frame_of = std::mem::take(&mut watch.frame_of);
     let mut findings = watch.judge.findings().to_vec();
     findings.extend(take_faults().iter().map(to_finding));
+    if let Err(TimedError::Panicked(message)) = &outcome {
+        findings.push(panicked(message));
+    }
     let judged = Judged {
         outcome,
         findings,
@@ -113,6 +119,35 @@ pub(super) fn run_kept(
         events_hash: watch.hash.0,
     };
     (judged, kept)
+}
+
+/// Steps after the first finding: enough to see what follows, and an end to a broken driver that
+/// would go on for ever.
+const STEPS_AFTER_FINDING: u64 = 2_000;
+
+/// Runs to the end, a panic, or somewhat after the first finding.
+fn drive(house: &mut TimedHouse, watch: &Rc<RefCell<Watch>>) -> Result<TimedReport, TimedError> {
+    let _quiet = quiet::Scope::enter();
+    let steps = || {
+        let mut left = STEPS_AFTER_FINDING;
+        while house.step()? {
+            if !watch.borrow().judge.findings().is_empty() {
+                left -= 1;
+                if left == 0 {
+                    return Err(TimedError::CutAfterFinding(STEPS_AFTER_FINDING));
+                }
+            }
+        }
+        house.finish()
+    };
+    catch_unwind(AssertUnwindSafe(steps))
+        .unwrap_or_else(|panic| Err(TimedError::Panicked(quiet::message(panic.as_ref()))))
+}
+
+fn panicked(message: &str) -> Finding {
+    let rule = if message.starts_with(ENDLESS) { "ENDLESS-CALL" } else { "PANIC" };
+    let at = (file!(), line!());
+    Finding { rule, message: message.into(), at, thread: 0, event: None, other: None }
 }
 
 fn to_finding(fault: &Fault) -> Finding {

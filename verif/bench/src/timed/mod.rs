@@ -38,6 +38,12 @@ pub enum TimedError {
     /// The limit of steps was hit.
     #[error("the run took more than {0} steps")]
     TooManyEvents(u64),
+    /// The run was cut some steps after a rule was broken.
+    #[error("the run was cut {0} steps after the first finding")]
+    CutAfterFinding(u64),
+    /// Driver or model panicked.
+    #[error("the run panicked: {0}")]
+    Panicked(String),
     /// Too much at once.
     #[error(transparent)]
     QueueFull(#[from] QueueFull),

@@ -81,6 +81,8 @@ pub(super) struct World {
     pub timers: BTreeMap<u32, Handle>,
     pub street: VecDeque<(u64, Frame)>,
     pub steps: u64,
+    /// Marked loads of host memory since a CPU last started.
+    pub loads: u64,
     pub error: Option<TimedError>,
     pub link: Link,
     sparse: EventQueue<Sparse>,
@@ -119,6 +121,7 @@ impl World {
             timers: BTreeMap::new(),
             street: VecDeque::new(),
             steps: 0,
+            loads: 0,
             error: None,
             link: Link::new(options.link),
             sparse: EventQueue::new(SPARSE_MAX),
