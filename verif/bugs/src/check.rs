@@ -23,7 +23,7 @@ pub enum Status {
 /// Engines to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engines {
-    /// Our explorer, and for each story the engine that it names.
+    /// Our explorer, loom where it can run, and for each story the engine that it names.
     Default,
     /// One engine for all that it can run.
     One(EngineKind),
@@ -206,14 +206,15 @@ fn matches(id: &str, filter: &str) -> bool {
 fn story_engines(story: &Story, engines: Engines) -> Vec<EngineKind> {
     match engines {
         Engines::Default => vec![story.engine],
-        Engines::One(engine) => scenario_engines(story.scenario, Engines::One(engine)),
+        Engines::One(_) => scenario_engines(story.scenario, engines),
         Engines::All => story.scenario.engines.to_vec(),
     }
 }
 
 fn scenario_engines(scenario: &Scenario, engines: Engines) -> Vec<EngineKind> {
     let wanted = |e: &EngineKind| match engines {
-        Engines::Default => *e == EngineKind::Explore,
+        // loom sees what no interleaving shows.
+        Engines::Default => matches!(e, EngineKind::Explore | EngineKind::Loom),
         Engines::One(one) => *e == one,
         Engines::All => true,
     };

@@ -102,7 +102,7 @@ pub struct LimitArgs {
 pub struct CheckArgs {
     /// Only what has one of these in its id.
     pub filters: Vec<String>,
-    /// Engine; the default is our explorer, and for each bug the engine that sees it.
+    /// Engine; the default is our explorer and loom, and for each bug the engine that sees it.
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
     /// Output on standard output.

@@ -91,6 +91,13 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["completed"],
     },
     RuleInfo {
+        id: "IRQ-PROGRESS",
+        sentence: "A queue does not fire again and again for completions that it has fired for.",
+        source: "Linux, spurious interrupt detection (kernel/irq/spurious.c); arm rules of the CQ",
+        blind_spots: "Eight fires at one producer index are allowed.",
+        must_reach: &[],
+    },
+    RuleInfo {
         id: "LIFETIME",
         sentence: "Nothing uses an object whose free has begun.",
         source: "Linux Documentation/RCU/checklist.rst",
@@ -191,7 +198,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
     RuleInfo {
         id: "RING-ARITHMETIC",
         sentence: "0 <= producer - consumer <= size on every ring; no CQ or EQ overruns; what is \
-                   published was consumed.",
+                   published was consumed, and at rest what was consumed is published.",
         source: "ConnectX PRM, CQ overrun; Linux mlx4 en_rx.c",
         blind_spots: "None known.",
         must_reach: &["refilled"],

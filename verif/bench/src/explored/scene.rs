@@ -233,6 +233,16 @@ impl Scene {
         self.host.pending[cpu as usize].load(Acquire) != 0
     }
 
+    /// Buffers that the device can use: what its record says, not what the driver believes.
+    fn posted(&self, state: RingState) -> u32 {
+        let queue = self.port.queues().iter().find(|q| q.cq.cqn == state.cqn);
+        let Some(queue) = queue else { return 0 };
+        let at = std::panic::Location::caller();
+        let word = be(self.host.mem.load32(queue.ring.db + db::RQ_PRODUCER, Acquire, at));
+        let head = self.device.step(|core| core.rq_view(queue.ring.rqn).map(|rq| rq.head));
+        head.map_or(0, |head| u32::from((word as u16).wrapping_sub(head)))
+    }
+
     /// A device that arms by record looks at it after its next completion.
     fn armed_by_record(&self, state: RingState) -> bool {
         let queue = self.port.queues().iter().find(|q| q.cq.cqn == state.cqn);
@@ -257,7 +267,7 @@ impl Scene {
                 cq: state.cqn,
                 napi: state.napi,
                 unconsumed,
-                posted: state.posted,
+                posted: self.posted(state),
                 enabled: state.up,
                 armed: cq.armed || self.armed_by_record(state),
                 wakeup,

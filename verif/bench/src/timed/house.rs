@@ -214,7 +214,7 @@ impl TimedHouse {
                     cq: state.cqn,
                     napi: state.napi,
                     unconsumed,
-                    posted: state.posted,
+                    posted: w.posted(queue),
                     enabled: state.up,
                     armed: w.is_armed(&cq, queue.cq.db),
                     wakeup,

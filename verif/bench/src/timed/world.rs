@@ -14,7 +14,7 @@ use super::{TimedError, TimedOptions};
 use pollproof_connectx_3::{ArmSource, ConnectX3, CqView};
 use pollproof_events::set_time_ps;
 use pollproof_hostmem::HostMem;
-use pollproof_mlx4::ArmForm;
+use pollproof_mlx4::{ArmForm, RxQueue};
 use pollproof_pcie::{Link, MsixTable, Outbound, PostedQueue};
 use pollproof_regs::mlx4::{be, db};
 use pollproof_sim::{EventQueue, Handle};
@@ -98,6 +98,13 @@ pub(super) struct World {
 }
 
 impl World {
+    /// Buffers that the device can use: what its record says, not what the driver believes.
+    pub fn posted(&mut self, queue: &RxQueue) -> u32 {
+        let word = be(self.mem.load32(queue.ring.db + db::RQ_PRODUCER, Ordering::Relaxed));
+        let head = self.device.rq_view(queue.ring.rqn).map(|rq| rq.head);
+        head.map_or(0, |head| u32::from((word as u16).wrapping_sub(head)))
+    }
+
     pub fn new(options: &TimedOptions) -> Self {
         let mut params = options.device;
         params.arm = match options.mlx4.arm {

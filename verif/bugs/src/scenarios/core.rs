@@ -45,6 +45,7 @@ impl NapiPoll for Counter {
             let index = self.taken.get();
             emit(Event::CqeConsume { cq: 0, index, napi: napi.slot });
             self.taken.set(index + 1);
+            emit(Event::CqSetCi { cq: 0, consumer: index + 1 });
             work += 1;
         }
         if let (true, Some(net)) = (work < budget, self.net.get()) {

@@ -1,4 +1,4 @@
-//! Two live contexts get one id when the counter wraps.
+//! The counter of ids wraps onto reserved and taken ids.
 //!
 //! The counter that issues ids wraps around after a while. Taking whatever comes next then issues
 //! the reserved id 0, or one that an old context still holds, and sockets poll somebody else's

@@ -1,6 +1,7 @@
 //! One file a documented bug; `git grep 'bug("C-1")'` finds its line in the driver.
 //!
-//! *Certainty* is `reproduced` (the original code was run), `reconstructed` (rebuilt from its fix or
+//! *Certainty* is `reproduced` (the original code was run), `reconstructed` (rebuilt from its fix
+//! or
 //! its description, on our driver) or `suspected`.
 
 mod a_1;

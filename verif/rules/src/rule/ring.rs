@@ -109,6 +109,15 @@ impl Ring {
     }
 
     fn at_rest(&self, record: &Record, verdicts: &mut Verdicts<'_>) {
+        for (cq, state) in &self.cqs {
+            if state.set_ci != state.consumed & 0xff_ffff {
+                let message = format!(
+                    "CQ {cq:#x}: {} completions were consumed, but the index last published is {}",
+                    state.consumed, state.set_ci
+                );
+                verdicts.broken(RING, record, message);
+            }
+        }
         for (ring, state) in &self.rings {
             if state.rung != state.refilled {
                 let message = format!(
