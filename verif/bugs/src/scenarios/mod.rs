@@ -18,7 +18,8 @@ pub use hash::{
 pub use optima::optimal;
 pub use port::{
     AFFINITY, BUSY_POLLERS, BUSY_POLL_STOP, FULL_BUDGET, MASKED_KTHREAD, MODERATION, NETPOLL, OOM,
-    OPEN, OPEN_BUSY_POLL, RX, STOP, STOP_THREADED, TIMER, TWO_LISTS_3_18, TWO_LISTS_6_12, WRAP,
+    OOM_STOP, OPEN, OPEN_BUSY_POLL, RX, STOP, STOP_THREADED, TIMER, TWO_LISTS_3_18, TWO_LISTS_6_12,
+    WRAP,
 };
 
 use pollproof_bench::explored::ExploredHost;
@@ -61,6 +62,7 @@ pub const ALL: &[&Scenario] = &[
     &STOP,
     &STOP_THREADED,
     &OOM,
+    &OOM_STOP,
     &TIMER,
     &MODERATION,
     &NETPOLL,

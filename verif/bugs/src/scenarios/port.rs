@@ -103,6 +103,17 @@ fn timer() {
     scene.finish();
 }
 
+/// The port is closed after memory ran out: what is left in the ring is not there.
+fn oom_stop() {
+    let mut options = SceneOptions::small(2, 0);
+    options.fail_allocs = Some(FailPlan { first: 2, last: 4 });
+    let mut scene = Scene::open(&options);
+    scene.start([0]);
+    scene.actor(1, |_, port| port.stop_port());
+    scene.wire(frames(1, 1));
+    scene.finish();
+}
+
 /// Two completions for one interrupt, or the moderation period, whichever comes first.
 fn moderation() {
     let mut options = SceneOptions::small(1, 1);
@@ -275,6 +286,14 @@ scenario!(
     moderation,
     RECEIVED,
     "Interrupts are moderated by count and by a period that may pass at any time."
+);
+scenario!(
+    OOM_STOP,
+    "mlx4/oom-stop",
+    5,
+    oom_stop,
+    &[("DISABLE-MEANS-DISABLED", "disabled"), ("PACKET-CONSERVATION", "delivered")],
+    "The port is closed while memory has run out."
 );
 scenario!(
     TIMER,
