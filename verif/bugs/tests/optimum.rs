@@ -7,7 +7,7 @@ use pollproof_bugs::scenarios::{self, optimal};
 use pollproof_engines::classes_explore;
 
 /// Interleavings beyond which a scenario has no business in the table.
-const INTERLEAVINGS_MAX: u64 = 80_000;
+const INTERLEAVINGS_MAX: u64 = 400_000;
 
 #[test]
 fn executions_equal_the_classes_that_brute_force_counts() {
