@@ -40,7 +40,8 @@ pub fn committed_captures(
         .iter()
         .map(|&queues| {
             progress.tell(&format!("capture through {queues} queues"));
-            let id = format!("tcp_udp.pcap, {queues} queues");
+            let plural = if queues == 1 { "" } else { "s" };
+            let id = format!("tcp_udp.pcap, {queues} queue{plural}");
             row(id, run_capture(&path, &options(queues, seed)).map_err(|e| anyhow!("{e}")))
         })
         .collect()
