@@ -105,7 +105,7 @@ pub enum Problem {
 
 /// What is wrong with a file, and where.
 #[derive(Debug, thiserror::Error)]
-#[error("{file}: {problem} (at byte {offset}{})", packet_text(*packet))]
+#[error("{file}: {problem}{}", self.place())]
 pub struct CaptureError {
     /// Name of the file.
     pub file: String,
@@ -118,8 +118,15 @@ pub struct CaptureError {
     pub problem: Problem,
 }
 
-fn packet_text(packet: Option<u64>) -> String {
-    packet.map_or(String::new(), |n| format!(", packet {n}"))
+impl CaptureError {
+    /// Where in the file; a file that can not be opened has no places.
+    fn place(&self) -> String {
+        if matches!(self.problem, Problem::Io(_)) {
+            return String::new();
+        }
+        let packet = self.packet.map_or(String::new(), |n| format!(", packet {n}"));
+        format!(" (at byte {}{packet})", self.offset)
+    }
 }
 
 /// A problem and its place, before the file has a name.

@@ -129,6 +129,14 @@ fn hostile_files_are_refused_in_one_line() {
 }
 
 #[test]
+fn an_unknown_nic_is_refused_in_one_line() {
+    let output = pollproof(&["run", "--nic", "nosuch", "--pcap", CAPTURE]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(err(&output).lines().count(), 1, "{}", err(&output));
+    assert!(err(&output).contains("nosuch") && err(&output).contains("mlx4"));
+}
+
+#[test]
 fn wrong_words_are_usage_errors() {
     for args in [
         &["run", "--nic", "nosuch", "--pcap", CAPTURE][..],
