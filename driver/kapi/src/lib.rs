@@ -152,3 +152,19 @@ pub struct Below {
     /// Timers.
     pub timer: Arc<dyn Timer>,
 }
+
+impl Below {
+    /// Everything from one host.
+    pub fn of<H>(host: Arc<H>) -> Self
+    where
+        H: Mmio + Dma + Irq + Clock + Timer + 'static,
+    {
+        Self {
+            mmio: host.clone(),
+            dma: host.clone(),
+            irq: host.clone(),
+            clock: host.clone(),
+            timer: host,
+        }
+    }
+}

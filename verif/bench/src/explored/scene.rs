@@ -130,13 +130,7 @@ impl Scene {
             params.arm = ArmSource::RecordOnDoorbell;
         }
         let device = ExploredDevice::new(ConnectX3::new(params), host.clone());
-        let below = Below {
-            mmio: host.clone(),
-            dma: host.clone(),
-            irq: host.clone(),
-            clock: host.clone(),
-            timer: host.clone(),
-        };
+        let below = Below::of(host.clone());
         let net = Net::new(options.net.clone(), below.clone());
         let port = Mlx4Port::new(options.mlx4.clone(), below, net.clone(), device.clone());
         Self { host, device, net, port, agents: vec![], actors: vec![], cpus: options.net.cpus }

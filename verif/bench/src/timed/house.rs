@@ -53,13 +53,7 @@ impl TimedHouse {
         cpu::begin(0);
         set_time_ps(0);
         let host = TimedHost::new(World::new(options));
-        let below = Below {
-            mmio: host.clone(),
-            dma: host.clone(),
-            irq: host.clone(),
-            clock: host.clone(),
-            timer: host.clone(),
-        };
+        let below = Below::of(host.clone());
         let net = Net::new(options.net.clone(), below.clone());
         let port = Mlx4Port::new(options.mlx4.clone(), below, net.clone(), host.clone());
         port.start_port()?;

@@ -87,12 +87,6 @@ fn bare_net(cpus: u32) -> Arc<Net> {
 fn bare_net_with(cpus: u32, rcu: RcuForm) -> Arc<Net> {
     let config = Config { max_bufs: 0, buf_bytes: 64, ..Config::default() };
     let host = ExploredHost::new(SharedMem::new(config), cpus, 0);
-    let below = Below {
-        mmio: host.clone(),
-        dma: host.clone(),
-        irq: host.clone(),
-        clock: host.clone(),
-        timer: host,
-    };
+    let below = Below::of(host);
     Net::new(NetOptions { cpus, rcu, hash_buckets: 1, ..NetOptions::default() }, below)
 }

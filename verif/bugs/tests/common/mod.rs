@@ -16,13 +16,7 @@ use std::sync::{Arc, OnceLock};
 pub fn bare_net(options: NetOptions) -> Arc<Net> {
     let config = Config { max_bufs: 0, buf_bytes: 64, ..Config::default() };
     let host = ExploredHost::new(SharedMem::new(config), options.cpus, 0);
-    let below = Below {
-        mmio: host.clone(),
-        dma: host.clone(),
-        irq: host.clone(),
-        clock: host.clone(),
-        timer: host,
-    };
+    let below = Below::of(host);
     Net::new(options, below)
 }
 
