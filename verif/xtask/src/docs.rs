@@ -36,14 +36,31 @@ fn section(text: &mut String, rule: &RuleInfo) {
         [] => "none".to_owned(),
         points => points.iter().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", "),
     };
-    let _ = write!(
-        text,
-        "\n## {}\n\n{}\n\n- Source: {}\n- Blind spots: {}\n- Must reach: {points}\n",
-        rule.id,
-        rule.sentence,
-        rule.source,
-        upper_first(rule.blind_spots),
-    );
+    let _ = write!(text, "\n## {}\n\n{}\n\n", rule.id, wrapped(rule.sentence, ""));
+    let blind = upper_first(rule.blind_spots);
+    for (name, what) in [("Source", rule.source), ("Blind spots", &blind), ("Must reach", &points)]
+    {
+        let _ = writeln!(text, "{}", wrapped(&format!("- {name}: {what}"), "  "));
+    }
+}
+
+/// Breaks text into lines of at most a hundred columns; `indent` starts all but the first.
+fn wrapped(text: &str, indent: &str) -> String {
+    const COLUMNS: usize = 100;
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last().map_or(0, |l| l.chars().count());
+        if line > indent.len() && line + 1 + word.chars().count() > COLUMNS {
+            lines.push(indent.to_owned());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.trim().is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
 }
 
 fn upper_first(text: &str) -> String {
