@@ -71,7 +71,8 @@ pub fn explain(id: &str) -> anyhow::Result<u8> {
 /// Runs what a token names and shows all of it.
 pub fn replay(text: &str) -> anyhow::Result<u8> {
     let (run, bug) = token::replay_token(text).map_err(|e| anyhow!("{e}"))?;
-    outln!("replay {}{}", run.scenario.id, if bug.is_empty() { "" } else { " with " });
+    let switched = if bug.is_empty() { String::new() } else { format!(" with bug {bug}") };
+    outln!("replay {}{switched}", run.scenario.id);
     let Some(found) = &run.found else {
         outln!("nothing was found: {} in {} executions", run.verdict, run.executions);
         return Ok(exit::CLEAN);

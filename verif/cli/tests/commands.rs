@@ -82,6 +82,11 @@ fn every_token_replays_to_the_same_bytes_twice() {
         assert_eq!(first.status.code(), Some(1), "{token}: {}", err(&first));
         assert_eq!(first.stdout, second.stdout, "{token}");
         assert!(out(&first).contains("FOUND"), "{token}");
+        let bug = token.split('@').next().and_then(|what| what.split_once('+'));
+        if let Some((_, bug)) = bug {
+            let title = format!(" with bug {bug}");
+            assert!(out(&first).lines().next().is_some_and(|l| l.ends_with(&title)), "{token}");
+        }
         replayed += 1;
     }
     assert!(replayed >= 16, "{replayed} tokens");

@@ -1,0 +1,149 @@
+//! Every rule that judges events, on the smallest stream that breaks it; and a whole clean life of
+//! a queue that breaks none.
+
+use pollproof_events::{Event, Event::*, List, Owner, Record, RestCq, SkbEnd};
+use pollproof_rules::Judge;
+use pollproof_sync::cpu::Context;
+
+fn record(number: usize, thread: usize, event: Event) -> Record {
+    let (number, context) = (number as u64, Context::default());
+    Record { number, step: 0, time_ps: 0, thread, context, at: ("here", 1), event }
+}
+
+/// Ids of the rules that a stream of one thread breaks.
+fn broken(events: &[Event]) -> Vec<&'static str> {
+    let threads: Vec<_> = events.iter().map(|e| (1, *e)).collect();
+    broken_by(&threads)
+}
+
+fn broken_by(events: &[(usize, Event)]) -> Vec<&'static str> {
+    let records: Vec<_> = events.iter().enumerate().map(|(i, (t, e))| record(i, *t, *e)).collect();
+    Judge::of(&records).findings().iter().map(|f| f.rule).collect()
+}
+
+const IN: Event = PollEnter { napi: 0, budget: 4, netpoll: false };
+const DONE: Event = NapiComplete { napi: 0, work: 0, done: true };
+const ARM: Event = ArmCq { cq: 1, napi: 0, consumer: 0, sn: 1 };
+
+fn out(work: i32) -> Event {
+    PollExit { napi: 0, work, budget: 4 }
+}
+
+fn take(index: u32) -> Event {
+    CqeConsume { cq: 1, index, napi: 0 }
+}
+
+fn write(index: u32) -> Event {
+    CqeWrite { cq: 1, index, number: index.into() }
+}
+
+fn rx(number: u64, flow: u32) -> Event {
+    WireRx { number, flow, len: 60 }
+}
+
+fn delivered(index: u64) -> Event {
+    Event::SkbEnd { skb: 1 << 32 | index, flow: 0, end: SkbEnd::Socket(0) }
+}
+
+fn rest(unconsumed: u32, posted: u32, armed: bool) -> Event {
+    let (cq, napi, enabled, wakeup) = (1, 0, true, false);
+    Rest(RestCq { cq, napi, unconsumed, posted, enabled, armed, wakeup })
+}
+
+#[test]
+fn a_clean_life_breaks_nothing() {
+    let life = [
+        NapiAdd { napi: 0 },
+        NapiHashed { napi: 0, id: 7 },
+        RingStarted { ring: 2, cq: 1 },
+        Refill { ring: 2, producer: 4, consumer: 0, size: 4 },
+        Doorbell { ring: 2, producer: 4 },
+        NapiEnabled { napi: 0 },
+        ARM,
+        rx(0, 9),
+        write(0),
+        CqFired { cq: 1, producer: 1 },
+        NapiPrep { napi: 0, granted: true },
+        ListAdd { napi: 0, list: List::Poll, cpu: 0, lists: 1 },
+        IN,
+        take(0),
+        delivered(0),
+        CqSetCi { cq: 1, consumer: 1 },
+        NapiComplete { napi: 0, work: 1, done: true },
+        ARM,
+        out(1),
+        rest(0, 4, true),
+        RestHeld { device: 0, queued: 0 },
+        NapiDisabled { napi: 0 },
+        NapiFreed { napi: 0 },
+    ];
+    assert_eq!(broken(&life), [""; 0]);
+}
+
+#[test]
+fn poll_rules_break() {
+    assert_eq!(broken(&[IN, out(5)]), ["NAPI-BUDGET"]);
+    assert_eq!(broken(&[IN, out(-1)]), ["NAPI-BUDGET"]);
+    assert_eq!(broken(&[IN, out(3)]), ["NAPI-BUDGET"], "not completed");
+    assert!(broken(&[IN, DONE, out(4)]).contains(&"NAPI-BUDGET"), "completed and kept");
+    let net = PollEnter { napi: 0, budget: 0, netpoll: true };
+    let left = PollExit { napi: 0, work: 0, budget: 0 };
+    assert_eq!(broken(&[write(0), net, take(0), left]), ["NAPI-BUDGET"]);
+    let two = [write(0), write(1), IN, take(0), take(1), DONE, out(0)];
+    assert_eq!(broken(&two), ["HONEST-WORK"]);
+    assert_eq!(broken(&[IN, ARM]), ["ARM-DISCIPLINE"]);
+    assert_eq!(broken(&[IN, DONE, ARM, ARM]), ["ARM-DISCIPLINE"]);
+    let fires = [CqFired { cq: 1, producer: 1 }; 9];
+    assert_eq!(broken(&fires[..8]), [""; 0]);
+    assert_eq!(broken(&fires), ["IRQ-PROGRESS"]);
+}
+
+#[test]
+fn ownership_rules_break() {
+    let add = |lists| ListAdd { napi: 0, list: List::Poll, cpu: 0, lists };
+    assert_eq!(broken(&[NapiAdd { napi: 0 }, add(2)]), ["SCHED-ONE-LIST"]);
+    assert_eq!(broken(&[add(1)]), ["LISTED-MEANS-OWNED"]);
+    assert_eq!(broken(&[NapiCompleteUnowned { napi: 0 }]), ["LISTED-MEANS-OWNED"]);
+    assert_eq!(broken_by(&[(1, IN), (2, IN)]), ["SINGLE-CONSUMER"]);
+    let on = [NapiAdd { napi: 0 }, NapiEnabled { napi: 0 }];
+    assert_eq!(broken(&[on[0], IN]), ["DISABLE-MEANS-DISABLED"]);
+    assert_eq!(broken(&[on[0], on[1], on[1]]), ["NAPI-LIFECYCLE"]);
+    assert_eq!(broken(&[on[0], on[1], NapiFreed { napi: 0 }]), ["NAPI-LIFECYCLE"]);
+    let stopped = RingStopped { ring: 2, cq: 1 };
+    assert!(broken(&[write(0), stopped, take(0)]).contains(&"DISABLE-MEANS-DISABLED"));
+    let hashed = |napi, id| NapiHashed { napi, id };
+    assert_eq!(broken(&[hashed(0, 0)]), ["NAPI-ID"]);
+    assert_eq!(broken(&[hashed(0, 3), hashed(1, 3)]), ["NAPI-ID"]);
+    assert_eq!(broken(&[NapiLookup { id: 3, found: Some(4) }]), ["NAPI-ID"]);
+}
+
+#[test]
+fn packet_rules_break() {
+    let crossed = [rx(0, 9), rx(1, 9), write(0), write(1), take(0), take(1)];
+    let order = |last: [Event; 2]| broken(&[&crossed[..], &last[..]].concat());
+    assert_eq!(order([delivered(0), delivered(1)]), [""; 0]);
+    assert_eq!(order([delivered(1), delivered(0)]), ["FLOW-ORDER"]);
+    assert_eq!(order([delivered(0), delivered(0)]), ["PACKET-CONSERVATION"]);
+    let held = RestHeld { device: 0, queued: 0 };
+    assert_eq!(broken(&[rx(0, 9), held]), ["PACKET-CONSERVATION"]);
+    assert!(broken(&[take(0)]).contains(&"VALID-BEFORE-USE"));
+    assert!(broken(&[write(0), write(1), take(1)]).contains(&"VALID-BEFORE-USE"));
+    assert_eq!(broken(&[rest(1, 4, true)]), ["NO-LOST-WORK"]);
+    assert_eq!(broken(&[rest(0, 0, true)]), ["NO-LOST-WORK"]);
+    assert_eq!(broken(&[rest(0, 4, false)]), ["NO-LOST-WORK"]);
+}
+
+#[test]
+fn ring_and_buffer_rules_break() {
+    let refill = |producer| Refill { ring: 2, producer, consumer: 0, size: 4 };
+    let ring = |producer| Doorbell { ring: 2, producer };
+    assert_eq!(broken(&[refill(5)]), ["RING-ARITHMETIC"]);
+    assert_eq!(broken(&[CqSetCi { cq: 1, consumer: 1 }]), ["RING-ARITHMETIC"]);
+    assert_eq!(broken(&[write(0), take(0), rest(0, 4, true)]), ["RING-ARITHMETIC"]);
+    assert_eq!(broken(&[EqOverrun { eq: 4 }]), ["RING-ARITHMETIC"]);
+    assert_eq!(broken(&[refill(2), ring(3)]), ["POST-BEFORE-DOORBELL"]);
+    assert_eq!(broken(&[refill(2), rest(0, 4, true)]), ["POST-BEFORE-DOORBELL"]);
+    let own = |from, to| Own { buf: 8, from, to };
+    assert_eq!(broken(&[own(Owner::Driver, Owner::Device)]), ["BUFFER-OWNERSHIP"]);
+    assert_eq!(broken(&[DeviceMisuse { why: "so", at: 0 }]), ["DEVICE-RULES"]);
+}
