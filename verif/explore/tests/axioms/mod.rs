@@ -2,9 +2,12 @@
 //! force from the published axioms. Nothing here is shared with the engine.
 #![allow(dead_code)] // Each test file uses its part.
 
+pub mod compare;
+pub mod generate;
 pub mod graph;
 pub mod key;
 pub mod models;
 pub mod program;
 pub mod rel;
+pub mod run;
 pub mod text;
