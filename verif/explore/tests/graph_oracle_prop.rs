@@ -2,9 +2,15 @@
 
 mod axioms;
 
+use axioms::buffers::Buffers;
 use axioms::compare::random;
+use axioms::generate::program;
+use axioms::graph::all;
+use axioms::machine::{ends, ends_of, Machine};
 use axioms::models::Model;
+use axioms::program::Program;
 use axioms::run::{interleaved, run};
+use axioms::views::Views;
 use pollproof_explore::Config;
 
 /// Programs a model: `EXPLORE_FUZZ_PROGRAMS`, else so many that it takes seconds.
@@ -23,4 +29,47 @@ fn number(variable: &str) -> Option<u64> {
 #[test]
 fn interleavings_are_the_graphs_of_sc() {
     random(seed(), programs(), Model::Sc, &|p| run(p, &Config::default(), &interleaved));
+}
+
+/// States of a machine before it gives up.
+const STATES: usize = 200_000;
+
+/// Holds the axioms against a machine; nothing where they are not to be compared.
+fn axioms_meet_machine<M: Machine>(model: Model, machine: impl Fn(&Program) -> Option<M>) {
+    let (mut compared, mut tried) = (0, 0);
+    for index in 0..programs() {
+        let program = program(seed(), index);
+        let Some(start) = machine(&program) else { continue };
+        tried += 1;
+        let Some(machine) = ends(start, &program, STATES) else { continue };
+        let Some(found) = all(&program, model, STATES) else { continue };
+        compared += 1;
+        let axioms = ends_of(&program, &found);
+        let more: Vec<_> = axioms.difference(&machine).collect();
+        let less: Vec<_> = machine.difference(&axioms).collect();
+        assert_eq!((more, less), (vec![], vec![]), "axioms only, machine only: {program}");
+    }
+    println!("{model:?}: {compared} of {tried} programs compared");
+    assert!(compared >= tried * 9 / 10 && tried >= programs() / 4, "{compared} of {tried}");
+}
+
+#[test]
+fn the_axioms_of_sc_allow_what_a_plain_memory_does() {
+    axioms_meet_machine(Model::Sc, |p| Some(Buffers::new(p, false)));
+}
+
+#[test]
+fn the_axioms_of_tso_allow_what_store_buffers_do() {
+    axioms_meet_machine(Model::Tso, |p| Some(Buffers::new(p, true)));
+}
+
+#[test]
+fn the_axioms_of_ra_allow_what_views_do() {
+    axioms_meet_machine(Model::Ra, |p| Some(Views::new(p, true)));
+}
+
+/// Views know no SC accesses, only SC fences.
+#[test]
+fn the_axioms_of_rc11_allow_what_views_do() {
+    axioms_meet_machine(Model::Rc11, |p| (!p.has_sc_accesses()).then(|| Views::new(p, false)));
 }

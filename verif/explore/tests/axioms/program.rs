@@ -133,6 +133,17 @@ impl Program {
         self.ops().filter_map(Op::cell).map(|i| i + 1).max().unwrap_or(0)
     }
 
+    /// Whether an access, and not only a fence, is SeqCst.
+    pub fn has_sc_accesses(&self) -> bool {
+        use Op::*;
+        self.ops().any(|op| match op {
+            Load(_, o) | Store(_, _, o) | Add(_, _, o) | Swap(_, _, o) => o == Order::SeqCst,
+            Await { order, .. } => order == Order::SeqCst,
+            Cas { success, failure, .. } => [success, failure].contains(&Order::SeqCst),
+            _ => false,
+        })
+    }
+
     /// Next event of a thread that did `done` events, and the value it read last. `given` tells the
     /// value that the event of this number gave.
     pub fn next(
