@@ -73,3 +73,33 @@ fn the_axioms_of_ra_allow_what_views_do() {
 fn the_axioms_of_rc11_allow_what_views_do() {
     axioms_meet_machine(Model::Rc11, |p| (!p.has_sc_accesses()).then(|| Views::new(p, false)));
 }
+
+#[test]
+fn with_seqcst_everywhere_all_is_sc() {
+    for index in 0..programs() {
+        let program = program(seed(), index).strongest();
+        let graphs = |model| all(&program, model, STATES).map(|f| (f.complete, f.stuck));
+        let sc = graphs(Model::Sc);
+        for model in [Model::Tso, Model::Rc11] {
+            assert!(graphs(model) == sc, "{model:?}: {program}");
+        }
+    }
+}
+
+/// An unordered store is stronger in RA than TSO has it, and RA has no SC accesses.
+#[test]
+fn a_weaker_model_allows_more() {
+    for index in 0..programs() {
+        let program = program(seed(), index);
+        let graphs = |model| all(&program, model, STATES).map(|f| f.complete);
+        let models = [Model::Sc, Model::Tso, Model::Ra, Model::Rc11].map(graphs);
+        let [Some(sc), Some(tso), Some(ra), Some(rc11)] = models else { continue };
+        assert!(sc.is_subset(&tso) && sc.is_subset(&ra) && sc.is_subset(&rc11), "{program}");
+        if !program.has_unordered_stores() {
+            assert!(tso.is_subset(&ra) && tso.is_subset(&rc11), "{program}");
+        }
+        if !program.has_sc_accesses() {
+            assert!(ra.is_subset(&rc11), "{program}");
+        }
+    }
+}

@@ -5,40 +5,11 @@ mod axioms;
 
 use axioms::graph::{all, search};
 use axioms::models::{Model, MODELS};
-use axioms::program::Program;
-use axioms::text::{outcome, program, Wish};
+use axioms::table::table;
+use axioms::text::program;
 
 /// States of the oracle; no litmus test comes near.
 const CAP: usize = 100_000;
-
-struct Litmus {
-    name: &'static str,
-    program: Program,
-    weak: Vec<Wish>,
-    /// In the order of [`MODELS`].
-    allowed: Vec<bool>,
-    source: &'static str,
-}
-
-impl Litmus {
-    fn allowed_in(&self, model: Model) -> bool {
-        self.allowed[model as usize]
-    }
-}
-
-fn table() -> Vec<Litmus> {
-    let lines = include_str!("axioms/litmus.txt").lines();
-    let lines: Vec<_> = lines.filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
-    lines.chunks(3).map(|entry| one(entry[0], entry[1], entry[2])).collect()
-}
-
-fn one(head: &'static str, text: &'static str, weak: &'static str) -> Litmus {
-    let (name, rest) = head.split_once(' ').expect("a name and more");
-    let (verdicts, source) = rest.split_once(' ').expect("verdicts and a source");
-    let allowed: Vec<_> = verdicts.chars().map(|c| c == 'y').collect();
-    assert_eq!(allowed.len(), MODELS.len(), "{name}");
-    Litmus { name, program: program(text), weak: outcome(weak), allowed, source }
-}
 
 #[test]
 fn the_oracle_gives_every_known_verdict() {

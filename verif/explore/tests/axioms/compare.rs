@@ -1,10 +1,11 @@
 //! Holds what an engine says of a program against the oracle.
 
-use super::generate::{program, shrink};
+use super::generate::program;
 use super::graph::{all, Found};
 use super::models::Model;
 use super::program::Program;
 use super::run::Run;
+use super::shrink::shrink;
 
 /// An engine under one model.
 pub type Engine<'a> = &'a dyn Fn(&Program) -> Run;

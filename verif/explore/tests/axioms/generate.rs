@@ -1,6 +1,8 @@
-//! Random programs, all from one seed, and how a failing one is made smaller.
+//! Random programs, all from one seed: free ones, and litmus tests that were tampered with, since
+//! few free ones synchronise at all.
 
 use super::program::{Op, Order, Program, Val};
+use super::table::table;
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 pub struct Random(u64);
@@ -91,9 +93,12 @@ const STYLES: [[&[Order]; 3]; 4] = {
 pub fn program(seed: u64, index: u64) -> Program {
     let mut random = Random::new(seed ^ index.wrapping_mul(0xd134_2543_de82_ef95));
     random.next();
-    let words = KINDS[index as usize % KINDS.len()];
     let [loads, stores, updates] = random.pick(&STYLES);
     let style = Style { loads, stores, updates, locs: 1 + random.below(3) };
+    if index % 3 == 0 {
+        return tampered(&mut random, &style);
+    }
+    let words = random.pick(&KINDS);
     let threads = 2 + random.below(3);
     let mut left = 6 + random.below(5);
     let mut program = vec![Vec::new(); threads];
@@ -105,6 +110,47 @@ pub fn program(seed: u64, index: u64) -> Program {
         program[thread].extend(ops);
     }
     Program(program)
+}
+
+/// A litmus test with some orders changed, some accesses replaced and some operations put in.
+fn tampered(random: &mut Random, style: &Style) -> Program {
+    let mut litmus = table();
+    let index = random.below(litmus.len());
+    let mut program = litmus.swap_remove(index).program;
+    for _ in 0..1 + random.below(4) {
+        let thread = random.below(program.0.len());
+        let ops = &mut program.0[thread];
+        let at = random.below(ops.len() + 1);
+        if at < ops.len() && random.below(3) > 0 {
+            ops[at] = varied(random, ops[at], style);
+        } else if ops.len() <= 5 {
+            let word = random.pick(&[Word::Fence, Word::Load, Word::Store, Word::Update]);
+            ops.insert(at, single(random, word, style));
+        }
+    }
+    program
+}
+
+/// The operation with another order, or another that does about the same.
+fn varied(random: &mut Random, op: Op, style: &Style) -> Op {
+    let (load, store) = (random.pick(style.loads), random.pick(style.stores));
+    let update = random.pick(style.updates);
+    let kind = random.below(4);
+    match op {
+        Op::Load(x, _) if kind == 0 => Op::Add(x, 0, update),
+        Op::Load(x, _) if kind == 1 => {
+            Op::Cas { loc: x, expected: 1, new: 2, success: update, failure: load }
+        }
+        Op::Load(x, _) => Op::Load(x, load),
+        Op::Store(x, _, _) if kind == 0 => Op::Add(x, 1, update),
+        Op::Store(x, v, _) if kind == 1 => Op::StoreUnord(x, v),
+        Op::Store(x, v, _) => Op::Store(x, v, store),
+        Op::Fence(_) => single(random, Word::Fence, style),
+        Op::Await { loc, value, equal, .. } => Op::Await { loc, value, equal, order: load },
+        Op::Add(x, by, _) => Op::Add(x, by, update),
+        Op::Swap(x, v, _) => Op::Swap(x, v, update),
+        _ => op,
+    }
 }
 
 fn spell(random: &mut Random, word: Word, style: &Style) -> Vec<Op> {
@@ -176,80 +222,4 @@ fn single(random: &mut Random, word: Word, style: &Style) -> Op {
         Word::Cell => Op::PlainWrite(0),
         Word::Section | Word::Nested | Word::AwaitInside | Word::If => unreachable!("many"),
     }
-}
-
-/// A program that still `fails`, from which nothing can be left out or weakened.
-pub fn shrink(mut program: Program, fails: &dyn Fn(&Program) -> bool) -> Program {
-    while let Some(smaller) = smaller(&program).into_iter().find(|p| fails(p)) {
-        program = smaller;
-    }
-    program
-}
-
-fn smaller(program: &Program) -> Vec<Program> {
-    let mut all = Vec::new();
-    for thread in 0..program.0.len() {
-        let mut without = program.clone();
-        without.0.remove(thread);
-        all.push(without);
-        for at in 0..program.0[thread].len() {
-            all.extend(without_op(program, thread, at));
-        }
-    }
-    for thread in 0..program.0.len() {
-        for at in 0..program.0[thread].len() {
-            for op in simpler(program.0[thread][at]) {
-                let mut with = program.clone();
-                with.0[thread][at] = op;
-                all.push(with);
-            }
-        }
-    }
-    all
-}
-
-/// The program without one operation; a lock goes with its unlock, which alone is nothing.
-fn without_op(program: &Program, thread: usize, at: usize) -> Option<Program> {
-    let ops = &program.0[thread];
-    let mut gone = vec![at];
-    match ops[at] {
-        Op::Unlock(_) => return None,
-        Op::Lock(l) => gone.extend((at..ops.len()).find(|&i| ops[i] == Op::Unlock(l))),
-        _ => {}
-    }
-    let mut program = program.clone();
-    for &at in gone.iter().rev() {
-        let ops = &mut program.0[thread];
-        ops.remove(at);
-        for (i, op) in ops[..at].iter_mut().enumerate() {
-            match op {
-                Op::IfEq { skip, .. } if i + *skip >= at => *skip -= 1,
-                _ => {}
-            }
-        }
-    }
-    Some(program)
-}
-
-/// The operation in weaker forms, the weakest first.
-fn simpler(op: Op) -> Vec<Op> {
-    use Order::Relaxed;
-    let relaxed = match op {
-        Op::Load(x, _) => Op::Load(x, Relaxed),
-        Op::Store(x, v, _) => Op::Store(x, v, Relaxed),
-        Op::Add(x, by, _) => Op::Add(x, by, Relaxed),
-        Op::Swap(x, v, _) => Op::Swap(x, v, Relaxed),
-        Op::Cas { loc, expected, new, .. } => {
-            Op::Cas { loc, expected, new, success: Relaxed, failure: Relaxed }
-        }
-        Op::Await { loc, value, equal, .. } => Op::Await { loc, value, equal, order: Relaxed },
-        _ => op,
-    };
-    let plainer = match op {
-        Op::Store(x, Val::Last(_), order) => Op::Store(x, Val::Const(1), order),
-        Op::Store(x, Val::Const(2), order) => Op::Store(x, Val::Const(1), order),
-        Op::StoreUnord(x, v) => Op::Store(x, v, Relaxed),
-        _ => op,
-    };
-    [relaxed, plainer].into_iter().filter(|&new| new != op).collect()
 }

@@ -12,5 +12,7 @@ pub mod models;
 pub mod program;
 pub mod rel;
 pub mod run;
+pub mod shrink;
+pub mod table;
 pub mod text;
 pub mod views;

@@ -110,6 +110,22 @@ impl Op {
             _ => None,
         }
     }
+
+    /// The operation with every order SeqCst.
+    fn strongest(self) -> Self {
+        let order = Order::SeqCst;
+        match self {
+            Op::Load(x, _) => Op::Load(x, order),
+            Op::Store(x, v, _) | Op::StoreUnord(x, v) => Op::Store(x, v, order),
+            Op::Add(x, by, _) => Op::Add(x, by, order),
+            Op::Swap(x, v, _) => Op::Swap(x, v, order),
+            Op::Cas { loc, expected, new, .. } => {
+                Op::Cas { loc, expected, new, success: order, failure: order }
+            }
+            Op::Await { loc, value, equal, .. } => Op::Await { loc, value, equal, order },
+            _ => self,
+        }
+    }
 }
 
 /// What each thread does.
@@ -142,6 +158,15 @@ impl Program {
             Cas { success, failure, .. } => [success, failure].contains(&Order::SeqCst),
             _ => false,
         })
+    }
+
+    pub fn has_unordered_stores(&self) -> bool {
+        self.ops().any(|op| matches!(op, Op::StoreUnord(..)))
+    }
+
+    /// The program with every order SeqCst.
+    pub fn strongest(&self) -> Self {
+        Self(self.0.iter().map(|t| t.iter().map(|op| op.strongest()).collect()).collect())
     }
 
     /// Next event of a thread that did `done` events, and the value it read last. `given` tells the
