@@ -94,8 +94,8 @@ impl Engine for Explore {
     fn lock(&self, _at: Loc) -> Box<dyn LockCell> {
         Box::new(Lock(rt::lock_new()))
     }
-    fn fence(&self, order: Ordering, _at: Loc) {
-        rt::fence(order);
+    fn fence(&self, order: Ordering, at: Loc) {
+        rt::fence_at(order, at);
     }
     fn spawn(&self, body: Box<dyn FnOnce() + Send>, at: Loc) -> usize {
         rt::spawn(body, at)
@@ -247,6 +247,12 @@ fn verdict(cfg: &Config, coverage: ex::Coverage, stopped: bool) -> Verdict {
         ex::Coverage::Cut(ex::Limit::Threads) => {
             Verdict::Unknown(format!("an execution had more than {} threads", ex::MAX_THREADS))
         }
+        ex::Coverage::Cut(ex::Limit::Objects) => {
+            Verdict::Unknown("a thread made too many objects".into())
+        }
+        ex::Coverage::Cut(ex::Limit::Events) => {
+            Verdict::Unknown("an execution had more events than fit".into())
+        }
         ex::Coverage::Diverged => Verdict::Unknown("the program is not deterministic".into()),
         ex::Coverage::Exhausted | ex::Coverage::Stopped | ex::Coverage::Sampled => {
             match cfg.preemption_bound {
@@ -260,7 +266,7 @@ fn verdict(cfg: &Config, coverage: ex::Coverage, stopped: bool) -> Verdict {
 /// All that is wrong with an execution, the caller's word first.
 fn findings(e: &ex::Execution<'_>, ignore_races: bool, at_end: &mut AtEnd) -> Vec<EngineFinding> {
     let mut found = crate::run::faults();
-    let races = if ignore_races { &[] } else { e.races };
+    let races = if ignore_races { &[] } else { e.races() };
     found.extend(races.iter().map(race));
     match &e.end {
         ex::End::Complete | ex::End::Limit(_) => {}
@@ -282,13 +288,13 @@ fn findings(e: &ex::Execution<'_>, ignore_races: bool, at_end: &mut AtEnd) -> Ve
         engine: "explore",
         complete: e.end == ex::End::Complete,
         findings: &found,
-        steps: e.steps.len() as u64,
+        steps: e.steps().len() as u64,
     };
     if let Some(finding) = at_end(&ended) {
         found.insert(0, finding);
     }
     if let Some(first) = found.first_mut() {
-        first.schedule = Some(e.schedule.to_string());
+        first.schedule = Some(e.schedule().to_string());
         first.trace = trace(e);
     }
     found
@@ -310,5 +316,5 @@ fn trace(e: &ex::Execution<'_>) -> Vec<TraceLine> {
         what: s.what(),
         at: site(s.at),
     };
-    e.steps.iter().enumerate().map(line).collect()
+    e.steps().iter().enumerate().map(line).collect()
 }

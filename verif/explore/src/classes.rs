@@ -15,7 +15,7 @@ pub fn normal_form(e: &Execution<'_>) -> NormalForm {
     let mut rounds = NormalForm::new();
     let mut of_thread: BTreeMap<usize, usize> = BTreeMap::new();
     let (mut of_write, mut of_any) = (BTreeMap::<u32, usize>::new(), BTreeMap::new());
-    for s in e.steps {
+    for s in e.steps() {
         let mut level = of_thread.get(&s.thread).copied().unwrap_or(0);
         match s.kind {
             StepKind::Rest => level = rounds.len(),

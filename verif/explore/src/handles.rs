@@ -23,6 +23,34 @@ impl Atomic {
         rt::store(self, value, order, Location::caller());
     }
 
+    /// Atomic store that may pass earlier stores of its thread; see [`rt::store_unord`].
+    #[track_caller]
+    pub fn store_unord(self, value: u64) {
+        rt::store_unord(self, value, Location::caller());
+    }
+
+    /// Replaces the value; gives the one before.
+    #[track_caller]
+    pub fn swap(self, value: u64, order: Ordering) -> u64 {
+        rt::rmw(self, |_| value, order, Location::caller())
+    }
+
+    /// Compare-exchange that may also fail when the value is the expected one.
+    #[track_caller]
+    pub fn compare_exchange_weak(
+        self,
+        expected: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        let at = Location::caller();
+        if rt::choose(2, at) == 1 {
+            return Err(rt::load(self, failure, at));
+        }
+        rt::cas(self, (expected, new), (success, failure), at)
+    }
+
     /// Adds, wrapping; gives the value before.
     #[track_caller]
     pub fn fetch_add(self, by: u64, order: Ordering) -> u64 {
@@ -89,6 +117,12 @@ impl Default for Lock {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// A memory fence.
+#[track_caller]
+pub fn fence(order: Ordering) {
+    rt::fence_at(order, Location::caller());
 }
 
 /// A started thread.

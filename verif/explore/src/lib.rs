@@ -13,6 +13,7 @@ mod classes;
 mod clock;
 mod coro;
 mod dpor;
+mod graph;
 pub mod handles;
 mod minimise;
 pub mod quiet;
@@ -26,6 +27,7 @@ mod trace;
 
 pub use classes::{count_classes, normal_form, NormalForm};
 pub use clock::MAX_THREADS;
+pub use graph::{Model, Stored, Token};
 pub use minimise::{minimise, Minimised};
 pub use schedule::{ParseError, Pick, Schedule};
 pub use trace::{Access, Blocked, End, Execution, Limit, Loc, Race, Step, StepKind, What};
@@ -43,7 +45,9 @@ use std::ops::ControlFlow;
 /// How interleavings are cut down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// One of each class: source sets and sleep sets.
+    /// One of each consistent execution graph of the memory model.
+    Graphs,
+    /// One of each class of SC interleavings: source sets and sleep sets.
     Dpor,
     /// Every single interleaving. The oracle of the tests; hopeless otherwise.
     None,
@@ -62,8 +66,13 @@ pub struct Config {
     pub max_threads: usize,
     /// Bytes of stack of each thread.
     pub stack_size: usize,
-    /// How interleavings are cut down.
+    /// How executions are cut down.
     pub reduction: Reduction,
+    /// Memory model of [`Reduction::Graphs`]; the others are sequentially consistent.
+    pub model: Model,
+    /// Under [`Reduction::Graphs`], a lock is a compare-exchange that blocks when it fails: another
+    /// way to the same executions, with blocked ones besides. A second opinion.
+    pub plain_locks: bool,
 }
 
 impl Default for Config {
@@ -74,6 +83,8 @@ impl Default for Config {
             max_threads: MAX_THREADS,
             stack_size: 256 * 1024,
             reduction: Reduction::Dpor,
+            model: Model::Sc,
+            plain_locks: false,
         }
     }
 }
@@ -123,6 +134,9 @@ pub type AtEnd<'a> = dyn FnMut(&Execution<'_>) -> ControlFlow<()> + 'a;
 /// An execution that panics or breaks a limit is cut there. When the callback goes on after a
 /// panic, the rest of that interleaving stays unseen.
 pub fn explore(config: &Config, program: &dyn Fn(), at_end: &mut AtEnd<'_>) -> Summary {
+    if config.reduction == Reduction::Graphs {
+        return graph::explore(config, program, at_end);
+    }
     let mut session = Session::new(config, program);
     let mut search = dpor::Search::new(config.reduction);
     let mut summary = Summary::new(Coverage::Exhausted);
@@ -195,6 +209,20 @@ pub fn replay(
     summary
 }
 
+/// Runs `program` once along `token`, under the memory model that it names, and on from there in
+/// the simplest way. One that does not fit ends the execution with [`End::Diverged`].
+pub fn replay_token(
+    config: &Config,
+    token: &Token,
+    program: &dyn Fn(),
+    at_end: &mut AtEnd<'_>,
+) -> Summary {
+    match token {
+        Token::Schedule(schedule) => replay(config, schedule, program, at_end),
+        Token::Graph(graph) => graph::replay(config, graph, program, at_end),
+    }
+}
+
 impl Summary {
     fn new(coverage: Coverage) -> Self {
         Self { executions: 0, blocked: 0, steps: 0, coverage }
@@ -213,14 +241,13 @@ impl Summary {
             return ControlFlow::Continue(());
         };
         self.executions += 1;
-        let (steps, races) = with(|s| (std::mem::take(&mut s.steps), std::mem::take(&mut s.races)));
         let diverged = matches!(end, End::Diverged(_));
         if let End::Limit(limit) = end {
             self.coverage = Coverage::Cut(limit);
         }
-        let schedule = &session.schedule;
-        let flow = at_end(&Execution { end, races: &races, steps: &steps, schedule, preemptions });
-        with(|s| (s.steps, s.races) = (steps, races));
+        let teller = trace::Ran::take(session.schedule.clone(), preemptions);
+        let flow = at_end(&Execution::new(end, &teller));
+        teller.give_back();
         if flow.is_break() {
             self.coverage = Coverage::Stopped;
         } else if diverged {

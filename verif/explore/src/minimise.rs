@@ -31,7 +31,7 @@ pub fn minimise(
 ) -> Option<Minimised> {
     let mut known = None;
     replay(config, schedule, program, &mut |e| {
-        known = fails(e).then(|| (e.schedule.clone(), e.preemptions));
+        known = fails(e).then(|| (e.schedule().clone(), e.preemptions()));
         ControlFlow::Break(())
     });
     let (schedule, preemptions) = known?;
@@ -48,7 +48,7 @@ pub fn minimise(
             if !fails(e) {
                 return ControlFlow::Continue(());
             }
-            found = Some((e.schedule.clone(), e.preemptions));
+            found = Some((e.schedule().clone(), e.preemptions()));
             ControlFlow::Break(())
         });
         executions += summary.executions + summary.blocked;

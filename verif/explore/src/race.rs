@@ -55,6 +55,17 @@ impl ThreadView {
         }
     }
 
+    /// Moves on, so that what comes is told from what was.
+    #[inline]
+    pub(crate) fn clock_bump(&mut self, thread: usize) {
+        self.clock.bump(thread);
+    }
+
+    /// Comes after all that `other` did.
+    pub(crate) fn clock_join(&mut self, other: &ThreadView) {
+        self.clock.join(&other.clock);
+    }
+
     /// A fence. That sequentially consistent fences order one another adds nothing to C11's
     /// happens-before, so such a fence is acquire and release here.
     pub(crate) fn fence(&mut self, order: Ordering) {

@@ -82,6 +82,7 @@ pub(crate) struct Session<'a> {
     max_steps: usize,
     pub(crate) schedule: Schedule,
     outer: Option<(State, Box<dyn FnOnce()>)>,
+    _no_graphs: crate::graph::Entered,
     _quiet: quiet::Scope,
 }
 
@@ -97,6 +98,7 @@ impl<'a> Session<'a> {
             max_steps: usize::try_from(config.max_steps).unwrap_or(usize::MAX),
             schedule: Schedule::default(),
             outer: Some((outer, Box::new(coro::save()))),
+            _no_graphs: crate::graph::Entered::none(),
             _quiet: quiet::Scope::enter(),
         }
     }
@@ -321,13 +323,22 @@ impl Drop for Session<'_> {
 }
 
 fn run_body(thread: usize, body: Box<dyn FnOnce()>) {
+    let aborting = || with(|s| s.aborting);
+    run_body_with(body, aborting, |message| with(|s| s.panicked = Some((thread, message))));
+}
+
+/// Runs the body of a thread and tells of its panic.
+pub(crate) fn run_body_with(
+    body: Box<dyn FnOnce()>,
+    aborting: impl Fn() -> bool,
+    panicked: impl FnOnce(String),
+) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
-        if with(|s| s.aborting) {
+        if aborting() {
             // The unwinding that `clear` started; it ends at the root of the coroutine.
             resume_unwind(payload);
         }
-        let message = quiet::message(payload.as_ref());
-        with(|s| s.panicked = Some((thread, message)));
+        panicked(quiet::message(payload.as_ref()));
     }
 }
 

@@ -283,6 +283,9 @@ impl State {
             clock,
             prev,
             prev_write,
+            reads_from: None,
+            position: 0,
+            stale: false,
         });
     }
 
@@ -298,7 +301,21 @@ impl State {
         let (kind, object, clock) = (StepKind::Join, other as u32, t.past);
         self.idle = 0;
         let (before, after, prev, prev_write) = (0, 0, 0, 0);
-        let step = Step { thread, kind, object, before, after, at, num, clock, prev, prev_write };
+        let step = Step {
+            reads_from: None,
+            position: 0,
+            stale: false,
+            thread,
+            kind,
+            object,
+            before,
+            after,
+            at,
+            num,
+            clock,
+            prev,
+            prev_write,
+        };
         self.steps.push(step);
     }
 
@@ -318,7 +335,21 @@ impl State {
         let (kind, object, clock) = (StepKind::Rest, 0, t.past);
         self.idle = 0;
         let (before, after, prev, prev_write) = (0, 0, 0, 0);
-        let step = Step { thread, kind, object, before, after, at, num, clock, prev, prev_write };
+        let step = Step {
+            reads_from: None,
+            position: 0,
+            stale: false,
+            thread,
+            kind,
+            object,
+            before,
+            after,
+            at,
+            num,
+            clock,
+            prev,
+            prev_write,
+        };
         self.steps.push(step);
     }
 

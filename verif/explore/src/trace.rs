@@ -1,7 +1,9 @@
 //! What an execution was: its steps, how it ended, and the races found in it.
 
 use crate::clock::Clock;
+use crate::rt;
 use crate::schedule::Schedule;
+use std::cell::OnceCell;
 use std::fmt;
 use std::panic::Location;
 
@@ -44,6 +46,10 @@ pub enum StepKind {
     Join,
     /// Nobody else could go on; the object is 0.
     Rest,
+    /// Sequentially consistent fence, where it is a step; the object is 0.
+    Fence,
+    /// A choice; the value is what was chosen. Only among the steps of graph searches.
+    Choose,
 }
 
 impl StepKind {
@@ -69,6 +75,8 @@ impl StepKind {
             Unlock => "unlock",
             Join => "join",
             Rest => "rest",
+            Fence => "fence",
+            Choose => "choose",
         }
     }
 }
@@ -88,6 +96,13 @@ pub struct Step {
     pub after: u64,
     /// Where.
     pub at: Loc,
+    /// Of a read the index of the step that wrote what it saw, none for the initial value. Only
+    /// graph searches tell.
+    pub reads_from: Option<Option<u32>>,
+    /// Of a write its place in the coherence order of its object, from 1. Only graph searches tell.
+    pub position: u32,
+    /// Whether a read saw a value that had been replaced by a step before it.
+    pub stale: bool,
     /// Number of the step among those of its thread, from 1.
     pub(crate) num: u32,
     /// Steps that happen before it by program order and conflicts, itself included.
@@ -184,6 +199,10 @@ pub enum Limit {
     Steps,
     /// `max_threads` was reached.
     Threads,
+    /// A thread made more objects than can be told apart.
+    Objects,
+    /// A graph had more events than fit.
+    Events,
 }
 
 /// How an execution ended.
@@ -207,23 +226,120 @@ pub enum End {
 }
 
 /// One execution, as told to the callback at its end.
-#[derive(Debug)]
+///
+/// How it ended is known at once; the rest is worked out when it is asked for.
 pub struct Execution<'a> {
     /// How it ended.
     pub end: End,
-    /// Races on plain cells, at most 16.
-    pub races: &'a [Race],
-    /// Its steps in order.
-    pub steps: &'a [Step],
-    /// What replays it.
-    pub schedule: &'a Schedule,
-    /// Switches away from a thread that could have gone on.
-    pub preemptions: u32,
+    pub(crate) teller: &'a dyn Tell,
+    pub(crate) told: OnceCell<Told>,
 }
 
-impl Execution<'_> {
+/// What can be told of an execution.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) races: Vec<Race>,
+    pub(crate) schedule: Schedule,
+    pub(crate) preemptions: u32,
+    /// For each thread, the number of the step that each of its operations became.
+    pub(crate) order: Vec<Vec<u64>>,
+}
+
+/// Who knows an execution.
+pub(crate) trait Tell {
+    fn has_races(&self) -> bool;
+    fn tell(&self) -> Told;
+    /// Its graph, where there is one.
+    fn token(&self) -> Option<String>;
+}
+
+impl fmt::Debug for Execution<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Execution").field("end", &self.end).field("told", self.told()).finish()
+    }
+}
+
+impl<'a> Execution<'a> {
+    pub(crate) fn new(end: End, teller: &'a dyn Tell) -> Self {
+        Self { end, teller, told: OnceCell::new() }
+    }
+
+    fn told(&self) -> &Told {
+        self.told.get_or_init(|| self.teller.tell())
+    }
+
     /// Whether it ended well and without a race.
     pub fn is_clean(&self) -> bool {
-        self.end == End::Complete && self.races.is_empty()
+        self.end == End::Complete && !self.teller.has_races()
+    }
+
+    /// Races on plain cells, at most 16.
+    pub fn races(&self) -> &[Race] {
+        if self.teller.has_races() {
+            &self.told().races
+        } else {
+            &[]
+        }
+    }
+
+    /// Its steps in an order in which they may have happened.
+    pub fn steps(&self) -> &[Step] {
+        &self.told().steps
+    }
+
+    /// What replays it under sequential consistency.
+    pub fn schedule(&self) -> &Schedule {
+        &self.told().schedule
+    }
+
+    /// What replays it: a schedule, or its graph where values may be stale.
+    pub fn token(&self) -> String {
+        self.teller.token().unwrap_or_else(|| self.schedule().to_string())
+    }
+
+    /// Switches away from a thread that could have gone on.
+    pub fn preemptions(&self) -> u32 {
+        self.told().preemptions
+    }
+
+    /// The number of the step that a moment, named by [`crate::rt::step`], comes after.
+    pub fn place_of(&self, moment: u64) -> u64 {
+        let order = &self.told().order;
+        if order.is_empty() {
+            return moment;
+        }
+        let (thread, done) = ((moment >> 32) as usize, moment as u32 as usize);
+        let before = order.get(thread).and_then(|o| o.get(done));
+        before.copied().unwrap_or(0)
+    }
+}
+
+/// An execution of the searches over schedules: what it left, until it is given back.
+pub(crate) struct Ran(Told);
+
+impl Ran {
+    pub(crate) fn take(schedule: Schedule, preemptions: u32) -> Self {
+        let (steps, races) =
+            rt::with(|s| (std::mem::take(&mut s.steps), std::mem::take(&mut s.races)));
+        Self(Told { steps, races, schedule, preemptions, order: Vec::new() })
+    }
+
+    pub(crate) fn give_back(self) {
+        rt::with(|s| (s.steps, s.races) = (self.0.steps, self.0.races));
+    }
+}
+
+impl Tell for Ran {
+    fn has_races(&self) -> bool {
+        !self.0.races.is_empty()
+    }
+
+    fn tell(&self) -> Told {
+        self.0.clone()
+    }
+
+    fn token(&self) -> Option<String> {
+        None
     }
 }

@@ -20,7 +20,7 @@ fn a_replay_gives_the_same_trace_twice() {
     let trace = || {
         let mut lines = Vec::new();
         replay(&Config::default(), &parsed, &abba, &mut |e| {
-            lines.extend(e.steps.iter().map(ToString::to_string));
+            lines.extend(e.steps().iter().map(ToString::to_string));
             lines.push(format!("{:?}", e.end));
             Continue(())
         });
@@ -134,7 +134,7 @@ fn random_walks_find_the_deadlock_and_are_the_same_for_the_same_seed() {
     let walk = |seed| {
         let mut found = Vec::new();
         sample(&Config::default(), 50, seed, &abba, &mut |e| {
-            found.push((e.schedule.to_string(), e.is_clean()));
+            found.push((e.schedule().to_string(), e.is_clean()));
             Continue(())
         });
         found
@@ -165,8 +165,8 @@ fn a_failure_is_minimised_to_the_fewest_preemptions() {
     let config = Config::default();
     let mut bad = None;
     sample(&config, 500, 3, &padded, &mut |e| {
-        if matches!(e.end, End::Deadlock(_)) && e.preemptions > 1 {
-            bad = Some(e.schedule.clone());
+        if matches!(e.end, End::Deadlock(_)) && e.preemptions() > 1 {
+            bad = Some(e.schedule().clone());
             return Break(());
         }
         Continue(())

@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// Executions and blocked ones; each must end well.
 fn counts(program: &dyn Fn()) -> (u64, u64) {
     let summary = explore(&Config::default(), program, &mut |e| {
-        assert!(e.is_clean(), "{:?} {:?}", e.end, e.races);
+        assert!(e.is_clean(), "{:?} {:?}", e.end, e.races());
         Continue(())
     });
     assert!(summary.is_exhaustive());

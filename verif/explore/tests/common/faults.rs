@@ -12,8 +12,8 @@ pub fn find(program: &dyn Fn()) -> Option<(String, Schedule)> {
         if e.is_clean() {
             return Continue(());
         }
-        let races: Vec<_> = e.races.iter().map(ToString::to_string).collect();
-        found = Some((format!("{:?} {}", e.end, races.join("; ")), e.schedule.clone()));
+        let races: Vec<_> = e.races().iter().map(ToString::to_string).collect();
+        found = Some((format!("{:?} {}", e.end, races.join("; ")), e.schedule().clone()));
         Break(())
     });
     assert!(found.is_some() || summary.is_exhaustive());
