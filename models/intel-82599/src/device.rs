@@ -1,0 +1,308 @@
+//! The device as a whole: time in, completions in, requests out.
+
+use crate::csr::{Csr, Touch};
+use crate::flow::{FlowConfig, FlowControl};
+use crate::irq::Irq;
+use crate::mac::Link;
+use crate::misuse::Misuses;
+use crate::msix::Msix;
+use crate::nvm::Nvm;
+use crate::out::{Out, Read};
+use crate::params::Medium;
+use crate::rsc::Aggregate;
+use crate::rss::Toeplitz;
+use crate::rx::Arrived;
+use crate::rxq::RxQueue;
+use crate::sfp::Sfp;
+use crate::tx::TxEngine;
+use crate::txq::{TxQueue, TX_STALLED};
+use crate::{Misuse, Params, Stats};
+use pollproof_pcie::{MsixTable, Outbound};
+use pollproof_regs::ixgbe::QUEUES;
+use pollproof_regs::ixgbe_map as map;
+use pollproof_regs::ixgbe_stat as stat;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// One port of an 82599. See the crate for how it is driven.
+pub struct Intel82599 {
+    pub(crate) params: Params,
+    pub(crate) now_ps: u64,
+    pub(crate) reset_done_ps: u64,
+    pub(crate) csr: Csr,
+    pub(crate) out: Out,
+    pub(crate) irq: Irq,
+    pub(crate) msix: Msix,
+    pub(crate) nvm: Nvm,
+    pub(crate) sfp: Sfp,
+    pub(crate) link: Link,
+    pub(crate) flow: FlowControl,
+    pub(crate) rxq: Vec<RxQueue>,
+    pub(crate) fifo: VecDeque<Arrived>,
+    pub(crate) fifo_bytes: u32,
+    pub(crate) toeplitz: Option<Toeplitz>,
+    pub(crate) rsc: Vec<Aggregate>,
+    pub(crate) txq: Vec<TxQueue>,
+    pub(crate) tx: TxEngine,
+    /// Transmit queues that are enabled.
+    pub(crate) active_tx: BTreeSet<u32>,
+    /// Queues whose fetch waits for the bus.
+    pub(crate) stalled: BTreeSet<u32>,
+    pub(crate) stats: Stats,
+    pub(crate) misuses: Misuses,
+}
+
+impl Intel82599 {
+    /// A device after power on.
+    pub fn new(params: Params) -> Self {
+        let module = matches!(params.medium, Medium::Sfp { module: true });
+        let mut device = Self {
+            params,
+            now_ps: 0,
+            reset_done_ps: 0,
+            csr: Csr::new(),
+            out: Out::default(),
+            irq: Irq::new(params.itr_step_ps, params.refire_while_set),
+            msix: Msix::new(params.msix_masked_at_reset),
+            nvm: Nvm::new(params.medium, params.mac),
+            sfp: Sfp::new(module),
+            link: Link::new(),
+            flow: FlowControl::default(),
+            rxq: vec![RxQueue::default(); QUEUES as usize],
+            fifo: VecDeque::new(),
+            fifo_bytes: 0,
+            toeplitz: None,
+            rsc: Vec::new(),
+            txq: vec![TxQueue::default(); QUEUES as usize],
+            tx: TxEngine::default(),
+            active_tx: BTreeSet::new(),
+            stalled: BTreeSet::new(),
+            stats: Stats::default(),
+            misuses: Misuses::default(),
+        };
+        device.hard_reset();
+        device
+    }
+
+    /// Tells the time; it never goes back. Call [`Self::expire`] after it.
+    pub fn set_time(&mut self, now_ps: u64) {
+        self.now_ps = self.now_ps.max(now_ps);
+    }
+
+    /// When the device next does something by itself.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let frame = self.fifo.front().map(Arrived::ready_ps).filter(|&ps| ps > self.now_ps);
+        let reset = Some(self.reset_done_ps).filter(|&ps| ps > self.now_ps);
+        let held = self.active_tx.iter().filter_map(|&n| self.tx_flush_deadline(n)).min();
+        let rsc = self.rsc.iter().map(Aggregate::close_ps).min();
+        let irq = self.irq.next_deadline(self.now_ps);
+        let xoff = self.flow.repeat_ps();
+        [frame, reset, held, rsc, irq, xoff, self.link_deadline(), self.tx_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Does what is due now.
+    pub fn expire(&mut self) {
+        self.update_link();
+        while let Some(at) = self.rsc.iter().position(|g| g.close_ps() <= self.now_ps) {
+            let n = self.rsc.get(at).map_or(0, Aggregate::queue);
+            self.rsc_close(at);
+            self.flush_rx(n);
+        }
+        for n in self.active_tx.clone() {
+            if self.tx_flush_deadline(n).is_some_and(|ps| ps <= self.now_ps) {
+                self.flush_tx(n);
+            }
+        }
+        self.check_fill();
+        self.pump();
+    }
+
+    /// Vectors whose message or held work waits for moderation, lowest first.
+    pub fn pending_vectors(&self) -> Vec<u32> {
+        let mut bits = self.irq.pending();
+        for group in &self.rsc {
+            bits |= self.irq.queue_vector(group.queue(), false).map_or(0, |v| 1 << v);
+        }
+        for &n in &self.active_tx {
+            let holds = self.txq.get(n as usize).is_some_and(|q| q.write_back.since_ps().is_some());
+            let vector = self.irq.queue_vector(n, true).filter(|_| holds);
+            bits |= vector.map_or(0, |v| 1 << v);
+        }
+        (0..64).filter(|v| bits >> v & 1 != 0).collect()
+    }
+
+    /// Lets the moderation of a vector end whatever the time; false when nothing waits for it.
+    pub fn expire_vector(&mut self, vector: u32) -> bool {
+        if !self.pending_vectors().contains(&vector) {
+            return false;
+        }
+        self.irq.expire(vector, self.now_ps);
+        self.flush_vector(vector);
+        self.pump();
+        true
+    }
+
+    /// The next request to the bus.
+    pub fn pop(&mut self) -> Option<Outbound> {
+        let was_full = self.out.len() >= self.params.out_limit;
+        let out = self.out.pop();
+        if was_full {
+            self.pump();
+        }
+        out
+    }
+
+    /// Whether a request waits for the bus.
+    pub fn has_output(&self) -> bool {
+        self.out.len() != 0
+    }
+
+    /// A DMA read is answered. Bytes that are missing count as zero.
+    pub fn dma_complete(&mut self, tag: u32, bytes: &[u8]) {
+        match self.out.take_read(tag) {
+            None => self.tell(Misuse::UnknownRead, u64::from(tag)),
+            Some(Read::Descriptors { is_tx: false, queue, id }) => self.rx_filled(queue, id, bytes),
+            Some(Read::Descriptors { is_tx: true, queue, id }) => self.tx_filled(queue, id, bytes),
+            Some(Read::TxData { job, part }) => self.tx_data_filled(job, part, bytes),
+            Some(Read::Abandoned) => {}
+        }
+        self.pump();
+    }
+
+    /// Moves everything on until it has to wait.
+    pub(crate) fn pump(&mut self) {
+        for n in std::mem::take(&mut self.stalled) {
+            if n < TX_STALLED {
+                self.fetch_rx(n, 0);
+            } else {
+                self.fetch_tx(n - TX_STALLED);
+            }
+        }
+        while self.rx_step() || self.tx_step() {}
+        // Only a batch leaves something held.
+        for n in 0..if self.params.rx_wb_batch > 1 { QUEUES } else { 0 } {
+            self.flush_rx(n);
+        }
+        self.interrupt();
+    }
+
+    /// Write-backs that are held for a vector go before its message (7.3.2.1).
+    fn flush_vector(&mut self, vector: u32) {
+        while let Some(at) =
+            self.rsc.iter().position(|g| self.irq.queue_vector(g.queue(), false) == Some(vector))
+        {
+            let n = self.rsc.get(at).map_or(0, Aggregate::queue);
+            self.rsc_close(at);
+            self.flush_rx(n);
+        }
+        for n in self.active_tx.clone() {
+            if self.irq.queue_vector(n, true) == Some(vector) {
+                self.flush_tx(n);
+            }
+        }
+    }
+
+    /// Fires the vectors that are due.
+    fn interrupt(&mut self) {
+        while let Some(vector) = self.irq.due(self.now_ps) {
+            if !self.may_master() {
+                return;
+            }
+            self.flush_vector(vector);
+            self.irq.fire(vector, self.now_ps);
+            if self.irq.gpie() & pollproof_regs::ixgbe::gpie::MSIX_MODE == 0 {
+                continue;
+            }
+            self.stats.msix += 1;
+            if self.msix.send(vector) {
+                self.out.msix(vector);
+            }
+        }
+    }
+
+    /// Looks at the fill of the packet buffer: XOFF or XON goes out when it is due.
+    pub(crate) fn check_fill(&mut self) {
+        let config = FlowConfig {
+            fccfg: self.csr.get(map::FCCFG),
+            fcrth: self.csr.get(map::FCRTH),
+            fcrtl: self.csr.get(map::FCRTL),
+            pause: self.csr.get(map::FCTTV) as u16,
+            repeat: self.csr.get(map::FCRTV) as u16,
+            byte_ps: self.params.wire_byte_ps,
+        };
+        let Some(quanta) = self.flow.filled(self.fifo_bytes, &config, self.now_ps) else { return };
+        let room = self.tx.wire.len() < self.params.wire_limit.saturating_mul(2).max(16);
+        if !self.link.up || self.loops() || !room {
+            return;
+        }
+        let counter = if quanta == 0 { stat::LXONTXC } else { stat::LXOFFTXC };
+        self.csr.count(counter, 1);
+        let low = self.csr.get(map::RAL).to_le_bytes();
+        let high = self.csr.get(map::RAH).to_le_bytes();
+        let from = [low[0], low[1], low[2], low[3], high[0], high[1]];
+        self.put_on_wire(crate::flow::pause_frame(from, quanta));
+    }
+
+    /// Frames inside the device: in the packet buffer or in an open aggregate.
+    pub fn held(&self) -> u64 {
+        self.fifo.len() as u64 + self.rsc.len() as u64
+    }
+
+    /// Bytes in the receive packet buffer.
+    pub fn buffered_bytes(&self) -> u32 {
+        self.fifo_bytes
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// What the driver did wrong, by kind.
+    pub fn misuses(&self) -> &BTreeMap<Misuse, u64> {
+        self.misuses.counts()
+    }
+
+    /// Registers that were touched and are not modelled, by offset.
+    pub fn not_modelled(&self) -> &BTreeMap<u32, Touch> {
+        self.csr.touched()
+    }
+
+    /// A register as it is stored, without the effects of a read.
+    pub fn peek(&self, offset: u32) -> u32 {
+        self.csr.get(self.csr.canonical(offset))
+    }
+
+    /// Level of the legacy interrupt (INTx).
+    pub fn intx(&self) -> bool {
+        self.irq.line()
+    }
+
+    /// The MSI-X table: masks and pending bits.
+    pub fn msix_table(&self) -> &MsixTable {
+        self.msix.table()
+    }
+
+    /// Address and data of a vector's message, as the driver wrote them to the table.
+    pub fn msix_message(&self, vector: u32) -> Option<(u64, u32)> {
+        self.msix.message(vector)
+    }
+
+    /// Enable and function mask of the MSI-X capability.
+    pub fn set_msix_control(&mut self, enabled: bool, function_mask: bool) {
+        for vector in self.msix.control(enabled, function_mask) {
+            self.out.msix(vector);
+        }
+    }
+
+    pub(crate) fn tell(&mut self, kind: Misuse, at: u64) {
+        self.misuses.tell(kind, at);
+    }
+}

@@ -1,0 +1,305 @@
+//! Receive queues: registers, enable and disable, write-back (4.6.7, 7.1.9, 8.2.3.8).
+
+use crate::csr::rx_offset;
+use crate::fetch::{DescriptorCache, FetchPolicy, TailWrite};
+use crate::out::Read;
+use crate::{Intel82599, Misuse};
+use pollproof_events::{emit, Event, What};
+use pollproof_pcie::Payload;
+use pollproof_regs::ixgbe::{hlreg0, queue, rdma, rxcsum};
+use pollproof_regs::ixgbe_map as map;
+use std::collections::VecDeque;
+
+/// Whether a queue takes part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Enable {
+    /// Off.
+    #[default]
+    Off,
+    /// On; ENABLE reads 1 from then on.
+    On { since_ps: u64 },
+    /// Software took ENABLE back; it reads 1 until what is open has ended.
+    Stopping,
+}
+
+impl Enable {
+    pub(crate) fn is_on(self) -> bool {
+        matches!(self, Self::On { .. })
+    }
+
+    /// ENABLE as it reads.
+    pub(crate) fn bit(self, now_ps: u64) -> u32 {
+        match self {
+            Self::On { since_ps } if since_ps <= now_ps => queue::ENABLE,
+            Self::Stopping => queue::ENABLE,
+            _ => 0,
+        }
+    }
+}
+
+/// A write-back that waits for others.
+#[derive(Clone, Debug)]
+struct Held {
+    index: u32,
+    bytes: [u8; 16],
+    number: u64,
+}
+
+/// One receive queue.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RxQueue {
+    pub(crate) enable: Enable,
+    pub(crate) ring: DescriptorCache,
+    /// Descriptors that were taken and are not written back, in the order of the ring.
+    taken: VecDeque<(u32, bool)>,
+    held: Vec<Held>,
+    /// Write-backs so far.
+    written: u32,
+}
+
+impl RxQueue {
+    /// RDH: the oldest descriptor that is not written back.
+    fn head(&self) -> u32 {
+        self.taken.front().map_or(self.ring.head(), |slot| slot.0)
+    }
+
+    /// Takes the next descriptor: its index and bytes.
+    pub(crate) fn take(&mut self) -> Option<(u32, [u8; 16])> {
+        let descriptor = self.ring.pop()?;
+        self.taken.push_back((descriptor.index, false));
+        Some((descriptor.index, descriptor.bytes))
+    }
+
+    fn mark_written(&mut self, index: u32) {
+        if let Some(slot) = self.taken.iter_mut().find(|slot| slot.0 == index && !slot.1) {
+            slot.1 = true;
+        }
+        while self.taken.front().is_some_and(|slot| slot.1) {
+            self.taken.pop_front();
+        }
+    }
+}
+
+impl Intel82599 {
+    /// Register of a receive queue, as stored.
+    pub(crate) fn rx_get(&self, n: u32, register: u32) -> u32 {
+        self.csr.get(rx_offset(register, n))
+    }
+
+    pub(crate) fn read_rx_register(&mut self, n: u32, register: u32) -> Option<u32> {
+        let q = self.rxq.get(n as usize)?;
+        match register {
+            map::RXDCTL => {
+                let stored = self.rx_get(n, map::RXDCTL) & !queue::ENABLE;
+                Some(stored | q.enable.bit(self.now_ps))
+            }
+            map::RDH if q.enable != Enable::Off => Some(q.head()),
+            _ => None,
+        }
+    }
+
+    /// A write of a queue register; false when it is plain storage.
+    pub(crate) fn write_rx_register(&mut self, n: u32, reg: u32, at: u32, value: u32) -> bool {
+        let Some(q) = self.rxq.get(n as usize) else { return false };
+        let is_on = q.enable != Enable::Off;
+        match reg {
+            map::RDBAL | map::RDBAH | map::RDLEN | map::RDH => {
+                self.check_ring_write(reg - map::RDBAL, is_on, at, value);
+                return false;
+            }
+            map::RDT => self.write_rdt(n, at, value),
+            map::RXDCTL => self.write_rxdctl(n, at, value),
+            map::SRRCTL => {
+                if value >> queue::DESCTYPE_SHIFT & 7 > 1 {
+                    self.csr.not_modelled(at);
+                }
+                return false;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Base, length and head of either kind of ring, by the offset in its block.
+    pub(crate) fn check_ring_write(&mut self, part: u32, is_on: bool, at: u32, value: u32) {
+        let at = u64::from(at);
+        if is_on {
+            self.tell(Misuse::RingWhileEnabled, at);
+        }
+        match part {
+            0 if !value.is_multiple_of(128) => self.tell(Misuse::RingBase, at),
+            8 if value & !queue::LEN_MASK != 0 || value == 0 => self.tell(Misuse::RingLength, at),
+            _ => {}
+        }
+    }
+
+    fn write_rdt(&mut self, n: u32, at: u32, value: u32) {
+        let value = value & queue::INDEX_MASK;
+        let head = self.rx_get(n, map::RDH);
+        let now_ps = self.now_ps;
+        let Some(q) = self.rxq.get_mut(n as usize) else { return };
+        if q.enable.bit(now_ps) == 0 || q.enable == Enable::Stopping {
+            self.csr.set(at, value);
+            if value != head || q.enable.is_on() {
+                self.tell(Misuse::TailBeforeEnable, u64::from(at));
+            }
+            if let Some(q) = self.rxq.get_mut(n as usize).filter(|q| q.enable.is_on()) {
+                q.ring.set_tail(value);
+            }
+            return;
+        }
+        match q.ring.set_tail(value) {
+            TailWrite::Ok => self.csr.set(at, value),
+            TailWrite::Beyond => self.tell(Misuse::TailBeyondRing, u64::from(at)),
+            TailWrite::Backwards => {
+                self.csr.set(at, value);
+                self.tell(Misuse::TailBackwards, u64::from(at));
+            }
+        }
+        self.fetch_rx(n, 0);
+    }
+
+    fn write_rxdctl(&mut self, n: u32, at: u32, value: u32) {
+        self.csr.set(at, value & !queue::SWFLSH);
+        let Some(q) = self.rxq.get(n as usize) else { return };
+        match (q.enable, value & queue::ENABLE != 0) {
+            (Enable::Off, true) => self.enable_rx(n, at),
+            (Enable::On { .. }, false) => {
+                self.rsc_close_queue(n);
+                self.flush_rx(n);
+                if let Some(q) = self.rxq.get_mut(n as usize) {
+                    q.enable = Enable::Stopping;
+                }
+                self.settle_rx(n);
+            }
+            _ => {}
+        }
+    }
+
+    fn enable_rx(&mut self, n: u32, at: u32) {
+        let base =
+            u64::from(self.rx_get(n, map::RDBAH)) << 32 | u64::from(self.rx_get(n, map::RDBAL));
+        let len = self.rx_get(n, map::RDLEN);
+        if !base.is_multiple_of(128) || len & !queue::LEN_MASK != 0 || len & queue::LEN_MASK == 0 {
+            return self.tell(Misuse::EnableBadRing, u64::from(at));
+        }
+        if self.rx_get(n, map::SRRCTL) & queue::BSIZEPACKET == 0 {
+            self.tell(Misuse::BufferSize, u64::from(at));
+        }
+        let strips = [
+            self.csr.get(map::HLREG0) & hlreg0::RXCRCSTRP != 0,
+            self.csr.get(map::RDRXCTL) & rdma::CRCSTRIP != 0,
+        ];
+        if strips[0] != strips[1] {
+            self.tell(Misuse::CrcStripDiffers, u64::from(at));
+        }
+        self.check_rsc(n, at, strips == [true, true]);
+        let head = self.rx_get(n, map::RDH) & queue::INDEX_MASK;
+        let since_ps = self.now_ps.saturating_add(self.params.queue_enable_ps);
+        let Some(q) = self.rxq.get_mut(n as usize) else { return };
+        let ring = DescriptorCache::new(base, len / 16, head, q.ring.next_id());
+        let tail = ring.tail();
+        *q = RxQueue { enable: Enable::On { since_ps }, ring, ..RxQueue::default() };
+        self.csr.set(rx_offset(map::RDT, n), tail);
+    }
+
+    /// What coalescing needs (4.6.7.2, 7.3.2.1.1).
+    fn check_rsc(&mut self, n: u32, at: u32, strips: bool) {
+        let control = self.rx_get(n, map::RSCCTL);
+        let off = self.csr.get(map::RFCTL) & rxcsum::RSC_DIS != 0;
+        if control & queue::RSCEN == 0 || off {
+            return;
+        }
+        let srrctl = self.rx_get(n, map::SRRCTL);
+        if !strips || srrctl >> queue::DESCTYPE_SHIFT & 7 == 0 || srrctl >> 8 & 0x3f == 0 {
+            self.tell(Misuse::RscRequirements, u64::from(at));
+        }
+        let bytes = u64::from(self.rsc_max_descriptors(n)) * u64::from(self.buffer_bytes(n));
+        if bytes > 65_536 {
+            self.tell(Misuse::RscTooLarge, u64::from(at));
+        }
+        let interval = self.irq.queue_vector(n, false).map(|v| self.irq.interval_ps(v));
+        if interval.is_some_and(|ps| ps <= self.irq.rsc_delay_ps()) {
+            self.tell(Misuse::RscInterval, u64::from(at));
+        }
+    }
+
+    /// Bytes of a buffer (SRRCTL.BSIZEPACKET).
+    pub(crate) fn buffer_bytes(&self, n: u32) -> u32 {
+        (self.rx_get(n, map::SRRCTL) & queue::BSIZEPACKET) << 10
+    }
+
+    /// Fetches what is due; `need` descriptors are wanted whatever the thresholds.
+    pub(crate) fn fetch_rx(&mut self, n: u32, need: u32) {
+        let policy = FetchPolicy {
+            cache: self.params.rx_cache.max(32),
+            burst: self.params.rx_fetch,
+            pthresh: self.params.rx_pthresh,
+            hthresh: self.params.rx_hthresh,
+            in_flight: self.params.fetches_in_flight,
+        };
+        let may = self.may_master();
+        let Some(q) = self.rxq.get_mut(n as usize).filter(|q| q.enable.is_on()) else { return };
+        loop {
+            let room = self.out.len() < self.params.out_limit && self.out.can_read();
+            if !may || !room {
+                self.stalled.insert(n);
+                return;
+            }
+            let Some(fetch) = q.ring.plan(&policy, need) else { return };
+            self.stats.fetches += 1;
+            let read = Read::Descriptors { is_tx: false, queue: n, id: fetch.id };
+            self.out.read(fetch.addr, fetch.len, What::Wqe, read);
+        }
+    }
+
+    /// Descriptors came.
+    pub(crate) fn rx_filled(&mut self, n: u32, id: u64, bytes: &[u8]) {
+        let Some(q) = self.rxq.get_mut(n as usize) else { return };
+        q.ring.filled(id, bytes);
+        self.settle_rx(n);
+        self.fetch_rx(n, 0);
+    }
+
+    /// Ends a disable when nothing is open any more.
+    fn settle_rx(&mut self, n: u32) {
+        let Some(q) = self.rxq.get_mut(n as usize) else { return };
+        if q.enable == Enable::Stopping && !q.ring.is_fetching() {
+            let head = q.head();
+            q.enable = Enable::Off;
+            q.taken.clear();
+            self.csr.set(rx_offset(map::RDH, n), head);
+        }
+    }
+
+    /// Hands a finished descriptor to write-back, as one unit of 16 bytes.
+    pub(crate) fn write_back_rx(&mut self, n: u32, index: u32, bytes: [u8; 16], number: u64) {
+        let Some(q) = self.rxq.get_mut(n as usize) else { return };
+        q.held.push(Held { index, bytes, number });
+        if q.held.len() >= self.params.rx_wb_batch.max(1) as usize {
+            self.flush_rx(n);
+        }
+    }
+
+    /// Writes back what is held and tells the queue's vector.
+    pub(crate) fn flush_rx(&mut self, n: u32) {
+        let Some(q) = self.rxq.get_mut(n as usize).filter(|q| !q.held.is_empty()) else { return };
+        for held in std::mem::take(&mut q.held) {
+            let addr = q.ring.addr(held.index);
+            self.out.write(addr, Payload::copy(&held.bytes), What::Cqe);
+            emit(Event::CqeWrite { cq: n, index: q.written, number: held.number });
+            q.written = q.written.wrapping_add(1);
+            q.mark_written(held.index);
+            self.stats.rx_write_backs += 1;
+        }
+        self.irq.raise_queue(n, false);
+    }
+
+    /// All queues as after reset. Ids of fetches go on, so that old answers are known as such.
+    pub(crate) fn reset_rx_queues(&mut self) {
+        for q in &mut self.rxq {
+            let ring = DescriptorCache::new(0, 0, 0, q.ring.next_id());
+            *q = RxQueue { ring, ..RxQueue::default() };
+        }
+    }
+}
