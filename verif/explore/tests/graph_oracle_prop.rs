@@ -9,7 +9,7 @@ use axioms::graph::all;
 use axioms::machine::{ends, ends_of, Machine};
 use axioms::models::Model;
 use axioms::program::Program;
-use axioms::run::{interleaved, run};
+use axioms::run::{graphs, interleaved, run};
 use axioms::views::Views;
 use pollproof_explore::Config;
 
@@ -29,6 +29,26 @@ fn number(variable: &str) -> Option<u64> {
 #[test]
 fn interleavings_are_the_graphs_of_sc() {
     random(seed(), programs(), Model::Sc, &|p| run(p, &Config::default(), &interleaved));
+}
+
+#[test]
+fn graphs_are_those_of_sc() {
+    random(seed(), programs(), Model::Sc, &|p| graphs(p, Model::Sc));
+}
+
+#[test]
+fn graphs_are_those_of_tso() {
+    random(seed(), programs(), Model::Tso, &|p| graphs(p, Model::Tso));
+}
+
+#[test]
+fn graphs_are_those_of_ra() {
+    random(seed(), programs(), Model::Ra, &|p| graphs(p, Model::Ra));
+}
+
+#[test]
+fn graphs_are_those_of_rc11() {
+    random(seed(), programs(), Model::Rc11, &|p| graphs(p, Model::Rc11));
 }
 
 /// States of a machine before it gives up.

@@ -3,8 +3,11 @@
 
 mod axioms;
 
+use axioms::compare::differences;
 use axioms::graph::{all, search};
 use axioms::models::{Model, MODELS};
+use axioms::program::Program;
+use axioms::run::graphs;
 use axioms::table::table;
 use axioms::text::program;
 
@@ -20,6 +23,20 @@ fn the_oracle_gives_every_known_verdict() {
             let seen = found.complete.iter().any(|g| g.grants(&test.program, &test.weak));
             if seen != test.allowed_in(model) {
                 wrong.push(format!("{} {model:?}: {seen}", test.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_engine_finds_the_graphs_of_every_litmus_test() {
+    let mut wrong = Vec::new();
+    for test in table() {
+        for model in MODELS {
+            let engine = |p: &Program| graphs(p, model);
+            for line in differences(&test.program, model, &engine).expect("small") {
+                wrong.push(format!("{} {model:?}: {line}", test.name));
             }
         }
     }

@@ -2,9 +2,10 @@
 
 use super::graph::Outcome;
 use super::key::Key;
+use super::models::Model;
 use super::program::{Op, Order, Program};
 use pollproof_explore::rt::{self, Atomic, Lock, Ordering, Plain};
-use pollproof_explore::{explore, Config, End, Execution, Step, StepKind, What};
+use pollproof_explore::{explore, Config, End, Execution, Reduction, Step, StepKind, What};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow::Continue;
@@ -24,24 +25,24 @@ pub struct Run {
     pub faults: Vec<String>,
 }
 
-/// Sources and coherence orders of an execution: of each step whom it reads, if it reads, as an
-/// index of a step or nobody; and of each object its writes in order.
+/// Sources and coherence orders of an execution, by indices of its steps.
 pub struct Shape {
+    /// Of each step whom it reads, if it reads; nobody for the initial value.
     pub sources: Vec<Option<Option<usize>>>,
+    /// Writes of each object in order.
     pub co: Vec<Vec<usize>>,
 }
 
+/// Tells what an execution over so many objects was.
+pub type Shaper<'a> = &'a dyn Fn(&Execution<'_>, usize) -> Result<Shape, String>;
+
 /// Explores `program`; `shape` tells what an execution was.
-pub fn run(
-    program: &Program,
-    config: &Config,
-    shape: &dyn Fn(&Execution<'_>, usize) -> Result<Shape, String>,
-) -> Run {
+pub fn run(program: &Program, config: &Config, shape: Shaper) -> Run {
     let seen = Rc::new(RefCell::new(Outcome::new()));
     let mut run = Run::default();
     let body = || start(program, &seen);
     let summary = explore(config, &body, &mut |e| {
-        run.races |= !e.races.is_empty();
+        run.races |= !e.races().is_empty();
         match e.end {
             End::Complete => match key(program, e, shape, &seen.borrow()) {
                 Ok(key) => *run.complete.entry(key).or_insert(0) += 1,
@@ -62,7 +63,7 @@ pub fn run(
 /// coherence order as they come.
 pub fn interleaved(e: &Execution<'_>, objects: usize) -> Result<Shape, String> {
     let mut shape = Shape { sources: Vec::new(), co: vec![Vec::new(); objects] };
-    for (i, step) in e.steps.iter().enumerate() {
+    for (i, step) in e.steps().iter().enumerate() {
         let writes = &mut shape.co[step.object as usize];
         shape.sources.push(reads(step.kind).then(|| writes.last().copied()));
         if step.kind.writes() {
@@ -72,24 +73,57 @@ pub fn interleaved(e: &Execution<'_>, objects: usize) -> Result<Shape, String> {
     Ok(shape)
 }
 
+/// What an engine over graphs says itself.
+pub fn told(e: &Execution<'_>, objects: usize) -> Result<Shape, String> {
+    let mut shape = Shape { sources: Vec::new(), co: vec![Vec::new(); objects] };
+    let mut places = vec![Vec::new(); objects];
+    for (i, step) in e.steps().iter().enumerate() {
+        let source = step.reads_from.map(|s| s.map(|s| s as usize));
+        if source.is_some() != reads(step.kind) {
+            return Err(format!("step {i} reads {source:?}: {step}"));
+        }
+        if source.flatten().is_some_and(|s| s >= i) {
+            return Err(format!("step {i} comes before its source {source:?}: {step}"));
+        }
+        shape.sources.push(source);
+        if step.position > 0 {
+            places[step.object as usize].push((step.position, i));
+        }
+    }
+    for (object, mut places) in places.into_iter().enumerate() {
+        places.sort_unstable();
+        if !places.iter().map(|p| p.0).eq(1..=places.len() as u32) {
+            return Err(format!("object {object} has places {places:?}"));
+        }
+        shape.co[object] = places.iter().map(|p| p.1).collect();
+    }
+    Ok(shape)
+}
+
 fn reads(kind: StepKind) -> bool {
-    !matches!(kind, StepKind::Store | StepKind::Unlock)
+    accesses(kind) && !matches!(kind, StepKind::Store | StepKind::Unlock)
+}
+
+fn accesses(kind: StepKind) -> bool {
+    use StepKind::{Choose, Fence, Join, Rest};
+    !matches!(kind, Join | Rest | Fence | Choose)
 }
 
 fn key(
     program: &Program,
     e: &Execution<'_>,
-    shape: &dyn Fn(&Execution<'_>, usize) -> Result<Shape, String>,
+    shape: Shaper,
     seen: &Outcome,
 ) -> Result<String, String> {
     let shape = shape(e, program.atomics() + program.locks())?;
+    let steps = e.steps();
     let name = |i: usize| {
-        let thread = e.steps[i].thread;
-        let before = e.steps[..i].iter().filter(|s| s.thread == thread).count();
-        (thread - 1, before)
+        let thread = steps[i].thread;
+        let own = |s: &&Step| s.thread == thread && accesses(s.kind);
+        (thread - 1, steps[..i].iter().filter(own).count())
     };
     let mut key = Key::new(program.0.len());
-    for (step, source) in e.steps.iter().zip(&shape.sources) {
+    for (step, source) in steps.iter().zip(&shape.sources).filter(|s| accesses(s.0.kind)) {
         let Step { thread, object, kind, .. } = *step;
         key.event(thread - 1, object as usize, source.map(|s| s.map(name)), kind.writes());
     }
@@ -135,6 +169,17 @@ fn perform(ops: &[Op], objects: &Objects, see: &dyn Fn(u64)) {
     }
 }
 
+/// The engine over graphs, under a model.
+pub fn graphs(program: &Program, model: Model) -> Run {
+    let model = match model {
+        Model::Sc => pollproof_explore::Model::Sc,
+        Model::Tso => pollproof_explore::Model::Tso,
+        Model::Ra => pollproof_explore::Model::Ra,
+        Model::Rc11 => pollproof_explore::Model::Rc11,
+    };
+    run(program, &Config { reduction: Reduction::Graphs, model, ..Config::default() }, &told)
+}
+
 /// Carries out an operation; gives the value that it gives.
 fn single(op: Op, objects: &Objects, last: u64) -> Option<u64> {
     let at = Location::caller();
@@ -142,7 +187,7 @@ fn single(op: Op, objects: &Objects, last: u64) -> Option<u64> {
     match op {
         Op::Load(x, o) => return Some(rt::load(atomics[x], std(o), at)),
         Op::Store(x, v, o) => rt::store(atomics[x], v.given(last), std(o), at),
-        Op::StoreUnord(x, v) => rt::store(atomics[x], v.given(last), Ordering::Relaxed, at),
+        Op::StoreUnord(x, v) => rt::store_unord(atomics[x], v.given(last), at),
         Op::Add(x, by, o) => {
             return Some(rt::rmw(atomics[x], |v| v.wrapping_add(by), std(o), at));
         }
