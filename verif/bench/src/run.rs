@@ -3,7 +3,7 @@
 use crate::scenario::{EngineKind, Scenario};
 use pollproof_engines::{
     check_explore, check_loom, check_shuttle, minimise_explore, replay_explore, AtEnd, Config,
-    EngineFinding, Outcome, TraceLine, Verdict, Walk,
+    EngineFinding, Model, Outcome, Token, TraceLine, Verdict, Walk,
 };
 use pollproof_events::{with_visitor, Record};
 use pollproof_rules::{Finding, Judge};
@@ -130,10 +130,27 @@ fn to_engine(finding: &Finding) -> EngineFinding {
     EngineFinding::new(finding.rule, finding.message.clone(), Some(finding.at))
 }
 
+/// Events come in the order in which the engine ran the threads; this is the order in which they
+/// may have happened.
+fn put_in_order(records: &mut [Record], place_of: &dyn Fn(u64) -> u64) {
+    for record in records.iter_mut() {
+        record.step = place_of(record.step);
+    }
+    if records.is_sorted_by_key(|r| r.step) {
+        return;
+    }
+    // Stable: events between two steps of a thread stay as they were.
+    records.sort_by_key(|r| r.step);
+    for (number, record) in (0..).zip(records) {
+        record.number = number;
+    }
+}
+
 /// The check at the end of each execution: judges its events.
 fn judge_each(records: Records, watch: Rc<RefCell<Watch>>, only: Option<&'static str>) -> AtEnd {
     Box::new(move |ended| {
-        let seen = std::mem::take(&mut *records.borrow_mut());
+        let mut seen = std::mem::take(&mut *records.borrow_mut());
+        put_in_order(&mut seen, ended.place_of);
         let judge = Judge::of(&seen);
         let mut watch = watch.borrow_mut();
         watch.events += seen.len() as u64;
@@ -185,14 +202,17 @@ pub fn run(
 ) -> Run {
     let config = config(scenario, engine, change, limits);
     let (outcome, watch) = watched(change, scenario.body, |body, at_end| match engine {
-        EngineKind::Explore => check_explore(&config, body, at_end),
+        EngineKind::Explore
+        | EngineKind::ExploreTso
+        | EngineKind::ExploreRc11
+        | EngineKind::Schedules => check_explore(&config, body, at_end),
         EngineKind::Loom => check_loom(&config, body, at_end),
         EngineKind::Shuttle => {
             check_shuttle(&config, Walk::Urw, limits.samples, limits.seed, body, at_end)
         }
     });
     let mut run = to_run(scenario, engine, outcome, watch);
-    if engine == EngineKind::Explore {
+    if engine.search().is_some() {
         minimise(&mut run, change, &config, limits);
     }
     run
@@ -201,6 +221,7 @@ pub fn run(
 fn config(scenario: &Scenario, engine: EngineKind, change: Change, limits: &Limits) -> Config {
     let bound = (engine == EngineKind::Loom).then_some(scenario.loom_preemptions).flatten();
     Config {
+        search: engine.search().unwrap_or(Config::default().search),
         max_executions: limits.max_executions,
         preemption_bound: bound.map(|b| b as u32).or(change.preemptions),
         ignore_races: change.ignore_races,
@@ -255,13 +276,17 @@ fn minimise(run: &mut Run, change: Change, config: &Config, limits: &Limits) {
     }
 }
 
-/// Runs the one execution of a schedule of our explorer.
-pub fn replay(scenario: &'static Scenario, change: Change, schedule: &str) -> Result<Run, String> {
-    let schedule =
-        schedule.parse().map_err(|error: pollproof_explore::ParseError| error.to_string())?;
+/// Runs the one execution of our explorer that a token names.
+pub fn replay(scenario: &'static Scenario, change: Change, token: &str) -> Result<Run, String> {
+    let token: Token = token.parse()?;
+    let engine = match &token {
+        Token::Graph(graph) if graph.model() == Model::Tso => EngineKind::ExploreTso,
+        Token::Graph(graph) if graph.model() == Model::Rc11 => EngineKind::ExploreRc11,
+        _ => EngineKind::Explore,
+    };
     let (outcome, watch) = watched(change, scenario.body, |body, at_end| {
         let config = Config { ignore_races: change.ignore_races, ..Config::default() };
-        replay_explore(&config, &schedule, body, at_end)
+        replay_explore(&config, &token, body, at_end)
     });
-    Ok(to_run(scenario, EngineKind::Explore, outcome, watch))
+    Ok(to_run(scenario, engine, outcome, watch))
 }

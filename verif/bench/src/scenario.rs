@@ -1,10 +1,18 @@
 //! A scenario: a small program over driver and device, and what a run of it must have reached.
 
+use pollproof_engines::{Model, Search};
+
 /// Engine that chooses the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EngineKind {
-    /// Our stateless model checker, SC interleavings with a C11 race detector.
+    /// Our stateless model checker: every consistent execution graph under SC.
     Explore,
+    /// The same under x86-TSO.
+    ExploreTso,
+    /// The same under RC11.
+    ExploreRc11,
+    /// Our other search: SC interleavings by source sets, with nothing in common but the types.
+    Schedules,
     /// loom: C11 with stale reads, within its limits.
     Loom,
     /// shuttle: random schedules.
@@ -13,12 +21,20 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// All engines.
-    pub const ALL: [Self; 3] = [Self::Explore, Self::Loom, Self::Shuttle];
+    pub const ALL: [Self; 6] = [
+        Self::Explore,
+        Self::ExploreTso,
+        Self::ExploreRc11,
+        Self::Schedules,
+        Self::Loom,
+        Self::Shuttle,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Explore => "explore",
+            Self::Explore | Self::ExploreTso | Self::ExploreRc11 => "explore",
+            Self::Schedules => "schedules",
             Self::Loom => "loom",
             Self::Shuttle => "shuttle",
         }
@@ -27,9 +43,27 @@ impl EngineKind {
     /// Memory model in which it runs programs.
     pub fn memory_model(self) -> &'static str {
         match self {
-            Self::Explore => "SC, C11 races",
+            Self::Explore => "SC",
+            Self::ExploreTso => "TSO",
+            Self::ExploreRc11 => "RC11",
+            Self::Schedules | Self::Shuttle => "SC",
             Self::Loom => "C11 without load buffering",
-            Self::Shuttle => "SC",
+        }
+    }
+
+    /// Whether it is our explorer, under any memory model.
+    pub fn is_explore(self) -> bool {
+        self.name() == "explore"
+    }
+
+    /// How our explorer searches as this engine; none for those of others.
+    pub fn search(self) -> Option<Search> {
+        match self {
+            Self::Explore => Some(Search::Graphs(Model::Sc)),
+            Self::ExploreTso => Some(Search::Graphs(Model::Tso)),
+            Self::ExploreRc11 => Some(Search::Graphs(Model::Rc11)),
+            Self::Schedules => Some(Search::Schedules),
+            Self::Loom | Self::Shuttle => None,
         }
     }
 }

@@ -214,8 +214,8 @@ fn story_engines(story: &Story, engines: Engines) -> Vec<EngineKind> {
 fn scenario_engines(scenario: &Scenario, engines: Engines) -> Vec<EngineKind> {
     let wanted = |e: &EngineKind| match engines {
         // loom sees what no interleaving shows.
-        Engines::Default => matches!(e, EngineKind::Explore | EngineKind::Loom),
-        Engines::One(one) => *e == one,
+        Engines::Default => e.is_explore() || *e == EngineKind::Loom,
+        Engines::One(one) => e.name() == one.name(),
         Engines::All => true,
     };
     scenario.engines.iter().copied().filter(wanted).collect()

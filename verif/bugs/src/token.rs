@@ -45,9 +45,9 @@ fn hash(scenario: &str, bug: &str) -> String {
 pub fn token(run: &Run, bug: &str, limits: &Limits) -> Option<String> {
     let found = run.found.as_ref()?;
     let place = match run.engine {
-        EngineKind::Explore => found.schedule.clone()?,
+        engine if engine.search().is_some() => found.schedule.clone()?,
         EngineKind::Loom => "loom".to_string(),
-        EngineKind::Shuttle => format!("shuttle-{}-{}", limits.seed, limits.samples),
+        _ => format!("shuttle-{}-{}", limits.seed, limits.samples),
     };
     let id = run.scenario.id;
     let plus = if bug.is_empty() { "" } else { "+" };

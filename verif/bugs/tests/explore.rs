@@ -21,10 +21,10 @@ fn summary(run: &Run) -> String {
 /// What the engine must say of a scenario without a finding.
 fn is_expected(scenario: &Scenario, engine: EngineKind, verdict: &Verdict) -> bool {
     match engine {
-        EngineKind::Explore => *verdict == Verdict::Exhaustive,
+        engine if engine.search().is_some() => *verdict == Verdict::Exhaustive,
         EngineKind::Loom if scenario.loom_preemptions.is_none() => *verdict == Verdict::Exhaustive,
         EngineKind::Loom => matches!(verdict, Verdict::Bounded(_)),
-        EngineKind::Shuttle => matches!(verdict, Verdict::Sampled { .. }),
+        _ => matches!(verdict, Verdict::Sampled { .. }),
     }
 }
 
@@ -64,6 +64,21 @@ fn clean_under(engine: EngineKind) {
 #[test]
 fn every_scenario_is_clean_and_exhaustive_under_explore() {
     clean_under(EngineKind::Explore);
+}
+
+#[test]
+fn every_scenario_is_clean_and_exhaustive_under_tso() {
+    clean_under(EngineKind::ExploreTso);
+}
+
+#[test]
+fn every_scenario_is_clean_and_exhaustive_under_rc11() {
+    clean_under(EngineKind::ExploreRc11);
+}
+
+#[test]
+fn every_scenario_is_clean_and_exhaustive_over_schedules() {
+    clean_under(EngineKind::Schedules);
 }
 
 #[test]

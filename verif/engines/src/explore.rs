@@ -1,6 +1,8 @@
 //! The project's own explorer behind the types of sync.
 
-use crate::outcome::{site, AtEnd, Config, Ended, EngineFinding, Outcome, TraceLine, Verdict};
+use crate::outcome::{
+    site, AtEnd, Config, Ended, EngineFinding, Outcome, Search, TraceLine, Verdict,
+};
 use pollproof_explore as ex;
 use pollproof_explore::rt;
 use pollproof_sync::engine::{
@@ -121,7 +123,7 @@ impl Engine for Explore {
     }
 }
 
-/// Runs `program` under every interleaving that differs, with sequentially consistent values.
+/// Runs every execution of `program` that differs, as `cfg.search` says.
 ///
 /// The check is called after every execution, also of those whose threads are blocked forever.
 pub fn check_explore(cfg: &Config, program: impl Fn() + 'static, at_end: AtEnd) -> Outcome {
@@ -146,19 +148,19 @@ pub fn sample_explore(
     outcome
 }
 
-/// Runs the one execution of `schedule`. A schedule that does not fit is a finding of rule
-/// `REPLAY`.
+/// Runs the one execution that `token` names. One that does not fit is a finding of rule `REPLAY`.
 pub fn replay_explore(
     cfg: &Config,
-    schedule: &ex::Schedule,
+    token: &ex::Token,
     program: impl Fn() + 'static,
     at_end: AtEnd,
 ) -> Outcome {
     let config = explore_config(cfg);
-    let mut outcome =
-        run(cfg, program, at_end, |program, at_end| ex::replay(&config, schedule, program, at_end));
+    let mut outcome = run(cfg, program, at_end, |program, at_end| {
+        ex::replay_token(&config, token, program, at_end)
+    });
     if outcome.verdict == Verdict::Exhaustive {
-        outcome.verdict = Verdict::Bounded("one schedule".into());
+        outcome.verdict = Verdict::Bounded("one execution".into());
     }
     outcome
 }
@@ -199,21 +201,26 @@ fn explore_config(cfg: &Config) -> ex::Config {
     ex::Config {
         max_executions: cfg.max_executions,
         max_steps: cfg.max_steps as u64,
-        reduction: match cfg.preemption_bound {
-            None => ex::Reduction::Dpor,
-            Some(bound) => ex::Reduction::Preemptions(bound),
+        reduction: match (cfg.preemption_bound, cfg.search) {
+            (Some(bound), _) => ex::Reduction::Preemptions(bound),
+            (None, Search::Graphs(_)) => ex::Reduction::Graphs,
+            (None, Search::Schedules) => ex::Reduction::Dpor,
+        },
+        model: match cfg.search {
+            Search::Graphs(model) => model,
+            Search::Schedules => ex::Model::Sc,
         },
         ..ex::Config::default()
     }
 }
 
-type Search<'a> = dyn FnMut(&ex::Execution<'_>) -> ControlFlow<()> + 'a;
+type OnEnd<'a> = dyn FnMut(&ex::Execution<'_>) -> ControlFlow<()> + 'a;
 
 fn run(
     cfg: &Config,
     program: impl Fn(),
     mut at_end: AtEnd,
-    search: impl FnOnce(&dyn Fn(), &mut Search<'_>) -> ex::Summary,
+    search: impl FnOnce(&dyn Fn(), &mut OnEnd<'_>) -> ex::Summary,
 ) -> Outcome {
     let mut found = Vec::new();
     let mut stopped = false;
@@ -288,7 +295,7 @@ fn findings(e: &ex::Execution<'_>, ignore_races: bool, at_end: &mut AtEnd) -> Ve
         engine: "explore",
         complete: e.end == ex::End::Complete,
         findings: &found,
-        steps: e.steps().len() as u64,
+        place_of: &|moment| e.place_of(moment),
     };
     if let Some(finding) = at_end(&ended) {
         found.insert(0, finding);

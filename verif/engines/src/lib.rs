@@ -23,4 +23,5 @@ pub use self::shuttle::{check_shuttle, replay_shuttle, Walk};
 pub use explore::{
     check_explore, classes_explore, minimise_explore, replay_explore, sample_explore,
 };
-pub use outcome::{AtEnd, Config, Ended, EngineFinding, Outcome, Site, TraceLine, Verdict};
+pub use outcome::{AtEnd, Config, Ended, EngineFinding, Outcome, Search, Site, TraceLine, Verdict};
+pub use pollproof_explore::{Model, Token};

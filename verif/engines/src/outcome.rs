@@ -1,5 +1,6 @@
 //! What a run under any engine tells: how far it came and what it found.
 
+use pollproof_explore::Model;
 use pollproof_sync::engine::Loc;
 use std::fmt;
 use std::rc::Rc;
@@ -11,9 +12,20 @@ pub(crate) fn site(at: Loc) -> Site {
     (at.file(), at.line())
 }
 
+/// How explore searches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// Every consistent execution graph of a memory model.
+    Graphs(Model),
+    /// Every SC interleaving that differs, by source sets: another way to what `Graphs(Sc)` says.
+    Schedules,
+}
+
 /// Limits of a run.
 #[derive(Clone)]
 pub struct Config {
+    /// How explore searches; with a bound on preemptions always over schedules.
+    pub search: Search,
     /// Executions after which the run is cut, redundant ones included. The verdict is then unknown.
     pub max_executions: u64,
     /// Steps of one execution after which it is cut. The verdict is then unknown.
@@ -29,6 +41,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            search: Search::Graphs(Model::Sc),
             max_executions: 1_000_000,
             max_steps: 10_000,
             preemption_bound: None,
@@ -116,7 +129,6 @@ impl EngineFinding {
 }
 
 /// The end of one execution, for the caller's check.
-#[derive(Debug)]
 pub struct Ended<'a> {
     /// Engine that ran it.
     pub engine: &'static str,
@@ -124,8 +136,9 @@ pub struct Ended<'a> {
     pub complete: bool,
     /// What the engine and the run-time context found on their own.
     pub findings: &'a [EngineFinding],
-    /// Steps taken.
-    pub steps: u64,
+    /// The number of the step that a moment comes after, as `Engine::step` named it. Engines that
+    /// choose who reads what, not who runs when, put events in order only at the end.
+    pub place_of: &'a dyn Fn(u64) -> u64,
 }
 
 /// The caller's check of an execution: a finding stops the run.

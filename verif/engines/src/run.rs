@@ -103,9 +103,10 @@ pub(crate) fn execution() {
 /// Calls the caller's check, which may look at atomics and so must not find the run borrowed.
 fn check() {
     let found = faults();
-    let taken = with(|r| (r.at_end.take(), r.engine, r.steps.len() as u64));
-    let Some((Some(mut at_end), engine, steps)) = taken else { return };
-    let finding = at_end(&Ended { engine, complete: true, findings: &found, steps });
+    let taken = with(|r| (r.at_end.take(), r.engine));
+    let Some((Some(mut at_end), engine)) = taken else { return };
+    let place_of = &|step| step;
+    let finding = at_end(&Ended { engine, complete: true, findings: &found, place_of });
     let all: Vec<_> = finding.into_iter().chain(found).collect();
     let stop = with(|r| {
         r.at_end = Some(at_end);

@@ -5,8 +5,8 @@
 mod scenarios;
 
 use pollproof_explore::rt::{self, Ordering::*};
-use pollproof_explore::{explore, Config};
-use scenarios::{list, qv_lock, ListOp::*};
+use pollproof_explore::{explore, Config, Model, Reduction};
+use scenarios::{hash, list, napi, qv_lock, ListOp::*};
 use std::ops::ControlFlow::Continue;
 use std::panic::Location;
 use std::time::{Duration, Instant};
@@ -24,30 +24,46 @@ fn store_buffering() {
     rt::join(child, at);
 }
 
-fn measure(name: &str, program: &dyn Fn()) {
+fn measure(name: &str, config: &Config, program: &dyn Fn()) {
     let began = Instant::now();
     let (mut executions, mut steps) = (0, 0);
-    let mut once = 0;
+    let (mut once, mut blocked) = (0, 0);
     while began.elapsed() < Duration::from_millis(500) {
-        let summary = explore(&Config::default(), program, &mut |_| Continue(()));
+        let summary = explore(config, program, &mut |_| Continue(()));
         assert!(summary.is_exhaustive());
-        once = summary.executions;
+        (once, blocked) = (summary.executions, summary.blocked);
         executions += summary.executions + summary.blocked;
         steps += summary.steps;
     }
     let seconds = began.elapsed().as_secs_f64();
+    let how = match config.reduction {
+        Reduction::Graphs => config.model.name(),
+        _ => "dpor",
+    };
     println!(
-        "{name:<28} {once:>7} executions, {:>9.0} a second, {:>6.0} ns a step",
+        "{name:<28} {how:<5} {once:>7} + {blocked:<5} {:>9.0} a second, {:>6.0} ns a step",
         executions as f64 / seconds,
         seconds * 1e9 / steps as f64
     );
 }
 
 fn main() {
-    measure("store buffering", &store_buffering);
-    measure("list add, del, lookup", &|| list(&[Add, Del, Lookup], false));
-    measure("list add, add, del, lookup", &|| list(&[Add, Add, Del, Lookup], false));
-    measure("state lock, 3 threads", &|| qv_lock(3, 1));
-    measure("state lock, 3 x 2", &|| qv_lock(3, 2));
-    measure("state lock, 3 x 3", &|| qv_lock(3, 3));
+    let programs: [(&str, &dyn Fn()); 9] = [
+        ("store buffering", &store_buffering),
+        ("list add, del, lookup", &|| list(&[Add, Del, Lookup], false)),
+        ("list add, add, del, lookup", &|| list(&[Add, Add, Del, Lookup], false)),
+        ("state lock, 3 threads", &|| qv_lock(3, 1)),
+        ("state lock, 3 x 2", &|| qv_lock(3, 2)),
+        ("hash, 1 reader", &|| hash(1)),
+        ("hash, 2 readers", &|| hash(2)),
+        ("hash, 4 readers", &|| hash(4)),
+        ("napi, 1 event", &|| napi(1)),
+    ];
+    for (name, program) in programs {
+        for model in Model::ALL {
+            let config = Config { reduction: Reduction::Graphs, model, ..Config::default() };
+            measure(name, &config, program);
+        }
+        measure(name, &Config::default(), program);
+    }
 }

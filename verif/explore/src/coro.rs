@@ -2,7 +2,7 @@
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr;
 
 /// What a parked thread is told.
@@ -32,16 +32,29 @@ thread_local! {
 /// A thread's coroutine.
 pub(crate) struct Coro(Coroutine<Resume, bool, (), DefaultStack>);
 
-/// Stacks that are free.
-#[derive(Default)]
+/// Stacks that are free. A stack is dearer than a whole execution, so they are kept for the next
+/// search on this OS thread.
 pub(crate) struct Stacks {
     free: Vec<DefaultStack>,
     size: usize,
 }
 
+thread_local! {
+    /// Stacks of the last search, and their size.
+    static KEPT: RefCell<(usize, Vec<DefaultStack>)> = const { RefCell::new((0, Vec::new())) };
+}
+
+impl Drop for Stacks {
+    fn drop(&mut self) {
+        // The thread may be ending, and with it what is kept.
+        let _ = KEPT.try_with(|kept| kept.replace((self.size, std::mem::take(&mut self.free))));
+    }
+}
+
 impl Stacks {
     pub(crate) fn new(size: usize) -> Self {
-        Self { free: Vec::new(), size }
+        let (of_size, kept) = KEPT.with(RefCell::take);
+        Self { free: if of_size == size { kept } else { Vec::new() }, size }
     }
 
     /// A coroutine that runs `body` when it is resumed; `None` when there is no memory for it.

@@ -13,6 +13,7 @@ use pollproof_sync::engine::Loc;
 use pollproof_sync::switch::fault;
 use pollproof_sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use pollproof_sync::{cpu, AtomicU32, SpinLock};
+use std::collections::BTreeMap;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -48,7 +49,7 @@ pub struct ExploredHost {
     /// Register writes that were posted, counted; `STOP` ends the queue.
     pub(crate) posted: AtomicU32,
     /// Their values, in order. A value is there once it is counted.
-    writes: Mutex<Vec<Posted>>,
+    writes: Mutex<BTreeMap<usize, Posted>>,
     posted_max: usize,
     msix: SpinLock<MsixTable>,
     vectors: Vec<Vector>,
@@ -77,7 +78,7 @@ impl ExploredHost {
         Arc::new(Self {
             mem,
             posted: AtomicU32::new(0),
-            writes: Mutex::new(Vec::new()),
+            writes: Mutex::default(),
             posted_max,
             msix: SpinLock::new(MsixTable::new(VECTORS)),
             vectors: (0..VECTORS).map(|_| vector()).collect(),
@@ -91,13 +92,13 @@ impl ExploredHost {
     fn post(&self, write: Posted, order: Ordering) {
         let value = write.value;
         emit(Event::MmioWrite { bar: write.bar, offset: write.offset, value });
-        if lock(&self.writes).len() >= self.posted_max {
-            let why = "more register writes than the scenario allows";
-            return fault("BENCH-BOUND", why.into(), Location::caller());
-        }
-        self.posted.fetch_add(1, order);
         // Part of the same step: nobody can run between.
-        lock(&self.writes).push(write);
+        let number = (self.posted.fetch_add(1, order) & !STOP) as usize;
+        if number >= self.posted_max {
+            let why = "more register writes than the scenario allows";
+            fault("BENCH-BOUND", why.into(), Location::caller());
+        }
+        lock(&self.writes).insert(number, write);
     }
 
     /// The posted write with a number, if it is there.
@@ -106,7 +107,7 @@ impl ExploredHost {
         if number >= counted {
             return None;
         }
-        lock(&self.writes).get(number).copied()
+        lock(&self.writes).get(&number).copied()
     }
 
     /// Ends the posted queue: the doorbell agent stops there.

@@ -280,7 +280,13 @@ pub const WATCHDOG_SCHEDULE: Scenario = scenario(
 /// The busy-poll lock is closed.
 pub const LOCK_DISABLE: Scenario = Scenario {
     // loom would spin in the wait until it is cut.
-    engines: &[EngineKind::Explore, EngineKind::Shuttle],
+    engines: &[
+        EngineKind::Explore,
+        EngineKind::ExploreTso,
+        EngineKind::ExploreRc11,
+        EngineKind::Schedules,
+        EngineKind::Shuttle,
+    ],
     ..scenario(
         "mlx4/lock-disable",
         2,

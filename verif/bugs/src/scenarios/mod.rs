@@ -76,7 +76,8 @@ pub const ALL: &[&Scenario] = &[
 
 /// Only our explorer: the agents of these scenarios run until nothing is left to do, which the
 /// others can not tell.
-const EXPLORE: &[EngineKind] = &[EngineKind::Explore];
+const EXPLORE: &[EngineKind] =
+    &[EngineKind::Explore, EngineKind::ExploreTso, EngineKind::ExploreRc11, EngineKind::Schedules];
 const ENGINES: &[EngineKind] = &EngineKind::ALL;
 
 /// A network core without a device.

@@ -17,7 +17,11 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn new() -> Self {
-        Self { stack: vec![Item::default()], summary: Summary::new(Coverage::Exhausted), names: Vec::new() }
+        Self {
+            stack: vec![Item::default()],
+            summary: Summary::new(Coverage::Exhausted),
+            names: Vec::new(),
+        }
     }
 }
 
@@ -38,12 +42,7 @@ pub(crate) fn explore(config: &Config, program: &dyn Fn(), at_end: &mut AtEnd<'_
 pub(crate) type AtNode<'a> = dyn FnMut(&Execution<'_>, &Tree) -> ControlFlow<()> + 'a;
 
 /// Works on `tree` until it is empty or the callback stops it.
-pub(crate) fn walk(
-    config: &Config,
-    program: &dyn Fn(),
-    tree: &mut Tree,
-    at_end: &mut AtNode<'_>,
-) {
+pub(crate) fn walk(config: &Config, program: &dyn Fn(), tree: &mut Tree, at_end: &mut AtNode<'_>) {
     let _quiet = quiet::Scope::enter();
     let restore_yielder = crate::coro::save();
     let widths = [walk_at::<1>, walk_at::<2>, walk_at::<4>, walk_at::<8>, walk_at::<16>];

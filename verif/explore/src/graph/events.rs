@@ -69,6 +69,7 @@ impl<const W: usize> Front<W> {
 /// The graph.
 pub(crate) struct Graph<const W: usize> {
     pub(crate) model: Model,
+    len: usize,
     pub(crate) packed: Vec<Packed>,
     pub(crate) value: Vec<u64>,
     pub(crate) porf: Vec<Bits<W>>,
@@ -97,21 +98,25 @@ pub(crate) struct Graph<const W: usize> {
 
 impl<const W: usize> Graph<W> {
     pub(crate) fn new(model: Model) -> Self {
+        let none = Packed { thread: 0, kind: Kind::Read, loc: 0, rf: INIT, pos: 0 };
+        let events = 64 * W;
+        let sets = || vec![Bits::EMPTY; events];
         Self {
             model,
-            packed: Vec::new(),
-            value: Vec::new(),
-            porf: Vec::new(),
-            readers: Vec::new(),
-            anc: Vec::new(),
-            base: Vec::new(),
-            rel: Vec::new(),
-            sync: Vec::new(),
-            unlock: Vec::new(),
+            len: 0,
+            packed: vec![none; events],
+            value: vec![0; events],
+            porf: sets(),
+            readers: sets(),
+            anc: sets(),
+            base: sets(),
+            rel: sets(),
+            sync: vec![Clock::ZERO; events],
+            unlock: vec![INIT; events],
             done: Bits::EMPTY,
             sc: Bits::EMPTY,
             fences: Bits::EMPTY,
-            psc: Vec::new(),
+            psc: sets(),
             locs: Vec::new(),
             touched: Vec::new(),
             fronts: Vec::new(),
@@ -119,7 +124,12 @@ impl<const W: usize> Graph<W> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.packed.len()
+        self.len
+    }
+
+    /// All events.
+    pub(crate) fn all(&self) -> &[Packed] {
+        &self.packed[..self.len]
     }
 
     /// Whether two more events fit: a read-modify-write is never cut in half.
@@ -157,30 +167,17 @@ impl<const W: usize> Graph<W> {
     /// An event without its place among the others.
     pub(crate) fn push(&mut self, p: Packed) -> usize {
         self.touch(p.loc);
-        self.packed.push(p);
-        self.value.push(0);
-        self.porf.push(Bits::EMPTY);
-        self.readers.push(Bits::EMPTY);
-        self.anc.push(Bits::EMPTY);
-        self.base.push(Bits::EMPTY);
-        self.rel.push(Bits::EMPTY);
-        self.sync.push(Clock::ZERO);
-        self.unlock.push(INIT);
-        self.psc.push(Bits::EMPTY);
-        self.packed.len() - 1
+        let e = self.len;
+        self.len += 1;
+        self.packed[e] = p;
+        self.readers[e] = Bits::EMPTY;
+        self.unlock[e] = INIT;
+        e
     }
 
+    /// Takes back the newest events, which were not enacted.
     pub(crate) fn truncate(&mut self, len: usize) {
-        self.packed.truncate(len);
-        self.value.truncate(len);
-        self.porf.truncate(len);
-        self.readers.truncate(len);
-        self.anc.truncate(len);
-        self.base.truncate(len);
-        self.rel.truncate(len);
-        self.sync.truncate(len);
-        self.unlock.truncate(len);
-        self.psc.truncate(len);
+        self.len = len;
     }
 
     fn touch(&mut self, loc: u16) {
@@ -206,25 +203,27 @@ impl<const W: usize> Graph<W> {
 
     /// A thread begins: all that its parent did comes before.
     pub(crate) fn spawned(&mut self, parent: usize, child: usize) {
-        self.front(child);
-        let from = self.front(parent).clone();
-        let to = self.front(child);
-        to.porf = from.porf;
-        (to.before_load, to.before_store) = (from.before_store, from.before_store);
-        (to.anc_load, to.anc_store) = (from.anc_store, from.anc_store);
-        to.hb = from.hb;
+        self.front(child.max(parent));
+        let from = &self.fronts[parent];
+        let (porf, set, anc, hb) = (from.porf, from.before_store, from.anc_store, from.hb);
+        let to = &mut self.fronts[child];
+        (to.porf, to.hb) = (porf, hb);
+        (to.before_load, to.before_store) = (set, set);
+        (to.anc_load, to.anc_store) = (anc, anc);
     }
 
     /// `thread` has seen `other` end.
     pub(crate) fn joined(&mut self, thread: usize, other: usize) {
-        let from = self.front(other).clone();
-        let to = self.front(thread);
-        to.porf |= from.porf;
-        to.before_load |= from.before_store;
-        to.before_store |= from.before_store;
-        to.anc_load |= from.anc_store;
-        to.anc_store |= from.anc_store;
-        to.hb |= from.hb;
+        self.front(thread.max(other));
+        let from = &self.fronts[other];
+        let (porf, set, anc, hb) = (from.porf, from.before_store, from.anc_store, from.hb);
+        let to = &mut self.fronts[thread];
+        to.porf |= porf;
+        to.before_load |= set;
+        to.before_store |= set;
+        to.anc_load |= anc;
+        to.anc_store |= anc;
+        to.hb |= hb;
     }
 
     pub(crate) fn add_reader(&mut self, loc: u16, rf: u16, e: usize) {
@@ -295,11 +294,8 @@ impl<const W: usize> Graph<W> {
             return;
         }
         // A locked instruction waits for the stores before it.
-        let (set, anc) = if locked {
-            (f.before_store, f.anc_store)
-        } else {
-            (f.before_load, f.anc_load)
-        };
+        let (set, anc) =
+            if locked { (f.before_store, f.anc_store) } else { (f.before_load, f.anc_load) };
         f.before_load |= me;
         f.before_store |= me;
         if !closed {
@@ -360,16 +356,11 @@ impl<const W: usize> Graph<W> {
             }
             return;
         }
-        let (set, anc) = if unordered {
-            (f.before_load, f.anc_load)
-        } else {
-            (f.before_store, f.anc_store)
-        };
+        let (set, anc) =
+            if unordered { (f.before_load, f.anc_load) } else { (f.before_store, f.anc_store) };
         f.before_store |= me;
         f.stores.set(e);
-        let drains = self.model == Model::Sc
-            || kind != Kind::Write
-            || order == Ordering::SeqCst;
+        let drains = self.model == Model::Sc || kind != Kind::Write || order == Ordering::SeqCst;
         if drains {
             f.before_load = f.before_store;
         }
@@ -564,8 +555,8 @@ impl<const W: usize> Graph<W> {
         let Packed { thread, kind, loc, rf, pos } = self.packed[e];
         let mine = self.fronts[thread as usize].stores & self.porf[e];
         self.base[e] = anc | mine;
-        let external = rf != INIT
-            && (self.model == Model::Sc || self.packed[rf as usize].thread != thread);
+        let external =
+            rf != INIT && (self.model == Model::Sc || self.packed[rf as usize].thread != thread);
         match kind {
             Kind::Read if external => self.close_over(&mut anc, Bits::one(rf as usize), closed),
             Kind::Request if rf != INIT => {

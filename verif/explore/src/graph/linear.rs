@@ -27,7 +27,7 @@ impl<const W: usize> Tell for Search<'_, W> {
 
     fn token(&self) -> Option<String> {
         let weak = self.g.model != super::Model::Sc;
-        weak.then(|| super::token::print(self.g.model, self.config.plain_locks, &self.g.packed))
+        weak.then(|| super::token::print(self.g.model, self.config.plain_locks, self.g.all()))
     }
 
     fn tell(&self) -> Told {

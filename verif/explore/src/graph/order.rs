@@ -52,9 +52,7 @@ impl<const W: usize> Graph<W> {
         let source_there = p.rf == INIT || p.kind.reads() && prev.has(p.rf as usize);
         match p.kind {
             Kind::Read | Kind::Request => source_there && newest(self.pos_of(p.rf)),
-            Kind::Write | Kind::RmwWrite => {
-                !self.readers[e].meets(prev) && newest(p.pos as usize)
-            }
+            Kind::Write | Kind::RmwWrite => !self.readers[e].meets(prev) && newest(p.pos as usize),
             Kind::Choose => p.rf == 0,
             Kind::Grant | Kind::Unlock | Kind::Fence | Kind::Rest => true,
         }

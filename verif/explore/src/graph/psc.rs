@@ -78,8 +78,7 @@ impl<const W: usize> Graph<W> {
         let mut into = n.base & self.fences;
         let mine = |e: usize| self.packed[e].thread == thread;
         // The last event of its thread elsewhere, through which others come before it.
-        let elsewhere =
-            n.base.iter().filter(|&e| mine(e) && self.locates(e) != Some(n.loc)).last();
+        let elsewhere = n.base.iter().filter(|&e| mine(e) && self.locates(e) != Some(n.loc)).last();
         for e in n.hb.iter().filter(|&e| e != n.event) {
             if self.locates(e) == Some(n.loc) {
                 into |= self.starts(e);
@@ -117,8 +116,8 @@ impl<const W: usize> Graph<W> {
             let p = self.packed[e];
             let follows = (e + 1..self.len()).any(|y| {
                 let q = self.packed[y];
-                let after = q.thread == p.thread
-                    || self.locates(y) == Some(p.loc) && self.anc[y].has(e);
+                let after =
+                    q.thread == p.thread || self.locates(y) == Some(p.loc) && self.anc[y].has(e);
                 self.done.has(y) && hb.has(y) && after
             });
             if follows {
@@ -271,13 +270,11 @@ impl Model {
     }
 
     pub(crate) fn acquires(self, order: Ordering) -> bool {
-        self == Self::Ra
-            || matches!(order, Ordering::Acquire | Ordering::AcqRel | Ordering::SeqCst)
+        self == Self::Ra || matches!(order, Ordering::Acquire | Ordering::AcqRel | Ordering::SeqCst)
     }
 
     pub(crate) fn releases(self, order: Ordering) -> bool {
-        self == Self::Ra
-            || matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst)
+        self == Self::Ra || matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst)
     }
 
     /// Whether an access of this order takes part in psc.

@@ -29,8 +29,7 @@ impl<const W: usize> Graph<W> {
     pub(crate) fn revisit(&self, r: usize, w: usize, base: &Bits<W>, found: &mut dyn FnMut(Item)) {
         let keep = Bits::below(r + 1) | self.porf[w];
         let gone = Bits::below(w) & !keep;
-        let maximal =
-            |e: usize| self.is_maximal(e, &(Bits::below(e + 1) | self.porf[w]));
+        let maximal = |e: usize| self.is_maximal(e, &(Bits::below(e + 1) | self.porf[w]));
         if !maximal(r) || !gone.iter().all(maximal) {
             return;
         }
@@ -50,7 +49,8 @@ impl<const W: usize> Graph<W> {
             }
             // Directly after what it replaces.
             _ => {
-                let source = if kind == Kind::Request { rf } else { self.packed[self.read_of(w)].rf };
+                let source =
+                    if kind == Kind::Request { rf } else { self.packed[self.read_of(w)].rf };
                 let place = match source {
                     INIT => 1,
                     s => kept.iter().position(|&c| c == s).map_or(usize::MAX, |i| i + 2),

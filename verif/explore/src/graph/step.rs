@@ -273,7 +273,7 @@ impl<const W: usize> Search<'_, W> {
     /// Adds one event, or finds that nothing more can be added.
     pub(super) fn extend(&mut self) -> Result<(), Stop> {
         if !self.g.has_room() {
-            let all = self.g.packed.clone();
+            let all = self.g.all().to_vec();
             self.found.push(super::item::Item(all));
             return Err(Stop::Wider);
         }
@@ -513,7 +513,7 @@ impl<const W: usize> Search<'_, W> {
             }
             if !self.g.has_room() {
                 self.g.truncate(len);
-                self.found.push(super::item::Item(self.g.packed.clone()));
+                self.found.push(super::item::Item(self.g.all().to_vec()));
                 return Err(Stop::Wider);
             }
             self.add_read(thread, false)?;

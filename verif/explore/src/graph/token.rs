@@ -53,6 +53,13 @@ pub struct Stored {
     pub(crate) item: Item,
 }
 
+impl Stored {
+    /// Memory model under which it is an execution.
+    pub fn model(&self) -> Model {
+        self.model
+    }
+}
+
 impl FromStr for Token {
     type Err = String;
 

@@ -1,12 +1,12 @@
 //! What a program under a graph search touches: its threads' next operations, its objects, its
 //! plain cells. The search reads operations here and leaves answers; [`crate::rt`] does the reverse.
 
-use crate::clock::MAX_THREADS;
 use super::Model;
+use crate::clock::MAX_THREADS;
 use crate::coro::{park, Resume};
-use crate::Config;
 use crate::race::{PlainState, ThreadView};
 use crate::trace::{Limit, Loc, Race, StepKind, What};
+use crate::Config;
 use std::cell::Cell;
 use std::panic::Location;
 use std::ptr;

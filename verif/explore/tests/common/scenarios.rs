@@ -97,3 +97,80 @@ pub fn list(ops: &[ListOp], first_on_main: bool) {
     }
     children.into_iter().for_each(|c| rt::join(c, at));
 }
+
+/// A node found under RCU by `readers` while one thread unlinks it, waits for a grace period and
+/// frees it. RCU is a lock for each reader.
+pub fn hash(readers: usize) {
+    let at = Location::caller();
+    let head = rt::atomic_new(1, 32);
+    let writers = rt::lock_new();
+    let node = rt::plain_new(What { rule: "LIFETIME", name: "node" }, at);
+    let rcu: Rc<Vec<_>> = Rc::new((0..readers).map(|_| rt::lock_new()).collect());
+    let mut threads = Vec::new();
+    for reader in 0..readers {
+        let rcu = Rc::clone(&rcu);
+        threads.push(rt::spawn(
+            Box::new(move || {
+                rt::lock(rcu[reader], at);
+                if rt::load(head, Acquire, at) != 0 {
+                    rt::read(node, at);
+                }
+                rt::unlock(rcu[reader], at);
+            }),
+            at,
+        ));
+    }
+    threads.push(rt::spawn(
+        Box::new(move || {
+            rt::lock(writers, at);
+            rt::store(head, 0, Relaxed, at);
+            rt::unlock(writers, at);
+            for &lock in rcu.iter() {
+                rt::lock(lock, at);
+                rt::unlock(lock, at);
+            }
+            rt::write(node, at);
+        }),
+        at,
+    ));
+    threads.into_iter().for_each(|t| rt::join(t, at));
+}
+
+/// `napi`: a device that raises `events`, a poller that completes and then arms, a handler that
+/// schedules; full barriers around the state word, as the kernel has them.
+pub fn napi(events: u64) {
+    let at = Location::caller();
+    let (work, armed, state) =
+        (rt::atomic_new(0, 32), rt::atomic_new(1, 32), rt::atomic_new(0, 32));
+    let device = rt::spawn(
+        Box::new(move || {
+            for _ in 0..events {
+                rt::rmw(work, |w| w + 1, SeqCst, at);
+                if rt::rmw(armed, |_| 0, SeqCst, at) == 1 {
+                    rt::rmw(state, |s| s | 1, SeqCst, at);
+                }
+            }
+        }),
+        at,
+    );
+    let poller = rt::spawn(
+        Box::new(move || {
+            let mut seen = 0;
+            for _ in 0..2 {
+                if rt::load(state, Acquire, at) & 1 == 0 {
+                    continue;
+                }
+                seen += rt::rmw(work, |_| 0, SeqCst, at);
+                rt::rmw(state, |s| s & !1, SeqCst, at);
+                rt::store(armed, 1, SeqCst, at);
+                if rt::load(work, SeqCst, at) != 0 {
+                    rt::rmw(state, |s| s | 1, SeqCst, at);
+                }
+            }
+            let _ = seen;
+        }),
+        at,
+    );
+    rt::join(device, at);
+    rt::join(poller, at);
+}
