@@ -3,19 +3,20 @@
 mod axioms;
 
 use axioms::buffers::Buffers;
-use axioms::compare::random;
+use axioms::compare::{differences, random};
 use axioms::generate::program;
 use axioms::graph::all;
 use axioms::machine::{ends, ends_of, Machine};
-use axioms::models::Model;
+use axioms::models::{Model, MODELS};
 use axioms::program::Program;
-use axioms::run::{graphs, interleaved, run};
+use axioms::run::{graphs, graphs_with_plain_locks, interleaved, run};
+use axioms::text;
 use axioms::views::Views;
 use pollproof_explore::Config;
 
 /// Programs a model: `EXPLORE_FUZZ_PROGRAMS`, else so many that it takes seconds.
 fn programs() -> u64 {
-    number("EXPLORE_FUZZ_PROGRAMS").unwrap_or(400)
+    number("EXPLORE_FUZZ_PROGRAMS").unwrap_or(250)
 }
 
 fn seed() -> u64 {
@@ -49,6 +50,14 @@ fn graphs_are_those_of_ra() {
 #[test]
 fn graphs_are_those_of_rc11() {
     random(seed(), programs(), Model::Rc11, &|p| graphs(p, Model::Rc11));
+}
+
+/// The rules for locks are the engine's own, so the search without them is a second opinion.
+#[test]
+fn plain_locks_give_the_same_graphs() {
+    for model in MODELS {
+        random(seed() + 1, programs() / 4, model, &|p| graphs_with_plain_locks(p, model));
+    }
 }
 
 /// States of a machine before it gives up.
@@ -120,6 +129,26 @@ fn a_weaker_model_allows_more() {
         }
         if !program.has_sc_accesses() {
             assert!(ra.is_subset(&rc11), "{program}");
+        }
+    }
+}
+
+/// Programs on which the engine once differed, made small.
+const ONCE: [&str; 5] = [
+    "choose 2",
+    "r y || w y 1; cas x 1 1 || w x 2 || w x 1; w y 1",
+    "w.sc x 1; f.acq; w.rel x 1 || r.acq x; r.sc y || w.sc y 1; r.sc x",
+    "w.sc x 1; f.rel; w x 1 || r.acq x; r.sc y || w.sc y 1; r.sc x",
+    "w.sc x 1; f.acq; swap.sc x 2 || r.acq x; r.sc y || w.sc y 1; r.sc x",
+];
+
+#[test]
+#[ignore = "the engine differs still: in TSO on the second, in RC11 on the last three"]
+fn what_differed_once_differs_no_more() {
+    for text in ONCE {
+        for model in MODELS {
+            let lines = differences(&text::program(text), model, &|p| graphs(p, model));
+            assert_eq!(lines, Some(vec![]), "{model:?}: {text}");
         }
     }
 }

@@ -95,7 +95,7 @@ pub fn program(seed: u64, index: u64) -> Program {
     random.next();
     let [loads, stores, updates] = random.pick(&STYLES);
     let style = Style { loads, stores, updates, locs: 1 + random.below(3) };
-    if index % 3 == 0 {
+    if index.is_multiple_of(3) {
         return tampered(&mut random, &style);
     }
     let words = random.pick(&KINDS);

@@ -4,12 +4,13 @@ use super::graph::Outcome;
 use super::key::Key;
 use super::models::Model;
 use super::program::{Op, Order, Program};
+use pollproof_explore::quiet::message;
 use pollproof_explore::rt::{self, Atomic, Lock, Ordering, Plain};
 use pollproof_explore::{explore, Config, End, Execution, Reduction, Step, StepKind, What};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow::Continue;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location};
 use std::rc::Rc;
 
 /// What the engine says of a program.
@@ -41,7 +42,7 @@ pub fn run(program: &Program, config: &Config, shape: Shaper) -> Run {
     let seen = Rc::new(RefCell::new(Outcome::new()));
     let mut run = Run::default();
     let body = || start(program, &seen);
-    let summary = explore(config, &body, &mut |e| {
+    let mut at_end = |e: &Execution<'_>| {
         run.races |= !e.races().is_empty();
         match e.end {
             End::Complete => match key(program, e, shape, &seen.borrow()) {
@@ -52,9 +53,13 @@ pub fn run(program: &Program, config: &Config, shape: Shaper) -> Run {
             ref other => run.faults.push(format!("{other:?}")),
         }
         Continue(())
-    });
-    if !summary.is_exhaustive() {
-        run.faults.push(format!("{:?}", summary.coverage));
+    };
+    // A panic of the engine itself is a finding like others.
+    let search = AssertUnwindSafe(|| explore(config, &body, &mut at_end));
+    match std::panic::catch_unwind(search) {
+        Ok(summary) if summary.is_exhaustive() => {}
+        Ok(summary) => run.faults.push(format!("{:?}", summary.coverage)),
+        Err(payload) => run.faults.push(format!("the engine: {}", message(&*payload))),
     }
     run
 }
@@ -171,13 +176,22 @@ fn perform(ops: &[Op], objects: &Objects, see: &dyn Fn(u64)) {
 
 /// The engine over graphs, under a model.
 pub fn graphs(program: &Program, model: Model) -> Run {
+    run(program, &over_graphs(model), &told)
+}
+
+/// The same with locks as blocking compare-exchanges.
+pub fn graphs_with_plain_locks(program: &Program, model: Model) -> Run {
+    run(program, &Config { plain_locks: true, ..over_graphs(model) }, &told)
+}
+
+fn over_graphs(model: Model) -> Config {
     let model = match model {
         Model::Sc => pollproof_explore::Model::Sc,
         Model::Tso => pollproof_explore::Model::Tso,
         Model::Ra => pollproof_explore::Model::Ra,
         Model::Rc11 => pollproof_explore::Model::Rc11,
     };
-    run(program, &Config { reduction: Reduction::Graphs, model, ..Config::default() }, &told)
+    Config { reduction: Reduction::Graphs, model, ..Config::default() }
 }
 
 /// Carries out an operation; gives the value that it gives.
