@@ -27,7 +27,10 @@ mod trace;
 
 pub use classes::{count_classes, normal_form, NormalForm};
 pub use clock::MAX_THREADS;
-pub use graph::{Model, Stored, Token};
+pub use graph::{
+    estimate, explore_team, Checkpoint, Estimate, Model, Progress, RunWorker, Stored, Team, Token,
+    Wish,
+};
 pub use minimise::{minimise, Minimised};
 pub use schedule::{ParseError, Pick, Schedule};
 pub use trace::{Access, Blocked, End, Execution, Limit, Loc, Race, Step, StepKind, What};

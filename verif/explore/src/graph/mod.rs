@@ -7,6 +7,7 @@
 //! program is.
 
 mod bits;
+mod checkpoint;
 mod drive;
 mod events;
 mod item;
@@ -17,13 +18,18 @@ mod revisit;
 mod search;
 mod step;
 mod token;
+mod workers;
 mod world;
 
+pub use checkpoint::Checkpoint;
+pub use drive::{estimate, Estimate};
 pub(crate) use drive::{explore, replay};
 pub(crate) use item::Item;
 pub(crate) use search::Search;
 pub use token::{Stored, Token};
 pub(crate) use world::{perform, with, Entered, Next, Ready, RmwName, Shared, Want, World};
+
+pub use workers::{explore_team, Progress, RunWorker, Team, Wish};
 
 use crate::trace::End;
 

@@ -105,7 +105,7 @@ pub(crate) fn print(model: Model, plain_locks: bool, events: &[Packed]) -> Strin
 
 /// The model, whether locks are plain, and the graph. What it says is checked against the program
 /// when it is run; here only that it is a graph.
-fn parse(token: &str) -> Result<Stored, String> {
+pub(crate) fn parse(token: &str) -> Result<Stored, String> {
     let (name, events) = token.trim().split_once(':').ok_or("no `:` after the memory model")?;
     let (name, plain) = match name.strip_suffix("+plain") {
         Some(name) => (name, true),

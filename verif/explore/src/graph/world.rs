@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::panic::Location;
 use std::ptr;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Predicate of a wait.
 pub(crate) type Ready = dyn Fn(u64) -> bool;
@@ -117,6 +118,9 @@ const OBJECTS_MAX: u16 = u16::MAX / MAX_THREADS as u16 - 1;
 /// Operations between two steps before a thread counts as running forever.
 const IDLE_MAX: u64 = 10_000_000;
 
+/// Parent and how many children it had before, of each thread but the first; shared by workers.
+pub(crate) type Names = Arc<Mutex<Vec<(u8, u16)>>>;
+
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) run: u32,
@@ -129,8 +133,9 @@ pub(crate) struct World {
     pub(crate) races: Vec<Race>,
     pub(crate) limit: Option<Limit>,
     pub(crate) panicked: Option<(usize, String)>,
-    /// Parent and how many children it had before, of each thread but the first.
-    pub(crate) names: Vec<(u8, u16)>,
+    /// What is known here of the names of all threads.
+    known: Vec<(u8, u16)>,
+    names: Names,
     /// Whether acquire and release fences mean anything to the model.
     pub(crate) weak: bool,
     /// Whether a sequentially consistent one does.
@@ -213,7 +218,7 @@ impl Drop for Entered {
 }
 
 impl World {
-    pub(crate) fn new(config: &Config, names: Vec<(u8, u16)>) -> Self {
+    pub(crate) fn new(config: &Config, names: Names) -> Self {
         let weak = config.model.is_weak();
         let fences = weak || config.model == Model::Tso;
         Self { weak, fences, max_threads: config.max_threads, names, ..Self::default() }
@@ -298,17 +303,26 @@ impl World {
         self.idle > IDLE_MAX
     }
 
+    /// Threads are numbered as they are first met, by whichever worker.
+    fn number_of(&mut self, name: (u8, u16)) -> usize {
+        if let Some(known) = self.known.iter().position(|&n| n == name) {
+            return known;
+        }
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if !names.contains(&name) && names.len() < MAX_THREADS {
+            names.push(name);
+        }
+        self.known.clone_from(&names);
+        self.known.iter().position(|&n| n == name).unwrap_or(MAX_THREADS)
+    }
+
     /// A child of the running thread, or its body back when there are too many.
     pub(crate) fn spawn(&mut self, body: Box<dyn FnOnce()>) -> Result<usize, Box<dyn FnOnce()>> {
         let Some(parent) = self.live() else { return Err(body) };
         let name = (parent as u8, self.slots[parent].children);
-        let known = self.names.iter().position(|&n| n == name);
-        let child = 1 + known.unwrap_or(self.names.len());
+        let child = 1 + self.number_of(name);
         if child >= self.max_threads.min(MAX_THREADS) {
             return Err(body);
-        }
-        if known.is_none() {
-            self.names.push(name);
         }
         self.slots[parent].children += 1;
         self.born(child, Some(parent));
