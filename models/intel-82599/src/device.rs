@@ -94,7 +94,7 @@ impl Intel82599 {
         let reset = Some(self.reset_done_ps).filter(|&ps| ps > self.now_ps);
         let held = self.active_tx.iter().filter_map(|&n| self.tx_flush_deadline(n)).min();
         let rsc = self.rsc.iter().map(Aggregate::close_ps).min();
-        let irq = self.irq.next_deadline(self.now_ps);
+        let irq = self.irq.next_deadline(self.now_ps).filter(|_| self.may_master());
         let xoff = self.flow.repeat_ps();
         [frame, reset, held, rsc, irq, xoff, self.link_deadline(), self.tx_deadline()]
             .into_iter()

@@ -48,13 +48,12 @@ impl Intel82599 {
 
     /// A write of CTRL.
     pub(crate) fn write_ctrl(&mut self, value: u32) {
-        if value & (ctrl::RST | ctrl::LNK_RST) != 0 {
-            // Both bits reset this function's data path (4.2.1.6.1).
+        let resets = value & (ctrl::RST | ctrl::LNK_RST);
+        if resets != 0 {
+            // Both bits reset this function's data path, and the rest of CTRL (4.2.1.6.1).
             self.soft_reset();
-            self.csr.set(map::CTRL, value);
-        } else {
-            self.csr.set(map::CTRL, value);
         }
+        self.csr.set(map::CTRL, if resets != 0 { resets } else { value });
     }
 
     /// CTRL: the reset bits are seen until the reset is over.

@@ -10,6 +10,7 @@
 
 use crate::parse::{be32, fold, sum, L4};
 use crate::rx::{Arrived, Step};
+use crate::rxq::Done;
 use crate::Intel82599;
 use pollproof_events::What;
 use pollproof_pcie::Payload;
@@ -300,7 +301,7 @@ impl Intel82599 {
         let status = rx::DD | index << rx::NEXTP_SHIFT;
         let (old, number) = (g.slot, g.number);
         let bytes = build([first, second, status, old.used]);
-        self.write_back_rx(n, old.index, bytes, number);
+        self.write_back_rx(n, old.index, bytes, Done { number, ends: false });
         if let Some(g) = self.rsc.get_mut(at) {
             g.slot = Slot { index, addr: address(&descriptor), used: 0, starts: 0 };
             g.descriptors += 1;
@@ -325,7 +326,8 @@ impl Intel82599 {
         let [first, second] = self.rx_identity(&g.first, count);
         let [status, length] = self.rx_last(&g.first, g.slot.used);
         let bytes = build([first, second, status, length]);
-        self.write_back_rx(g.first.queue, g.slot.index, bytes, g.number);
+        let done = Done { number: g.number, ends: true };
+        self.write_back_rx(g.first.queue, g.slot.index, bytes, done);
     }
 
     /// Ends all aggregates of a queue.

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_ipv4_vectors_of_microsoft_hold() {
-        let cases: [([u8; 4], u16, [u8; 4], u16, u32, u32); 5] = [
+        let cases = [
             ([66, 9, 149, 187], 2794, [161, 142, 100, 80], 1766, 0x323e_8fc2, 0x51cc_c178),
             ([199, 92, 111, 2], 14230, [65, 69, 140, 83], 4739, 0xd718_262a, 0xc626_b0ea),
             ([24, 19, 198, 95], 12898, [12, 22, 207, 184], 38024, 0xd2d0_a5de, 0x5c2b_394a),
@@ -91,7 +91,8 @@ mod tests {
             ([153, 39, 163, 191], 44251, [202, 188, 127, 2], 1303, 0x5d18_09c5, 0x10e8_28a2),
         ];
         for (from, sport, to, dport, ip, tcp) in cases {
-            check([from, to].concat(), [sport, dport], ip, tcp);
+            let addresses: [[u8; 4]; 2] = [from, to];
+            check(addresses.concat(), [sport, dport], ip, tcp);
         }
     }
 

@@ -6,6 +6,7 @@
 
 use crate::parse::Headers;
 use crate::rss::{self, Toeplitz};
+use crate::rxq::Done;
 use crate::{filter, flow, Intel82599, Misuse};
 use pollproof_events::{emit, Event, What};
 use pollproof_pcie::Payload;
@@ -320,7 +321,7 @@ impl Intel82599 {
             let payload = Payload::slice(head.bytes.clone(), at as usize, end as usize);
             self.out.write(address(&descriptor), payload, What::Data);
             let bytes = self.rx_descriptor(head, &descriptor, end - at, end == len);
-            self.write_back_rx(n, index, bytes, head.number);
+            self.write_back_rx(n, index, bytes, Done { number: head.number, ends: end == len });
             at = end;
         }
         self.fetch_rx(n, 0);

@@ -37,12 +37,23 @@ impl Enable {
     }
 }
 
+/// What a write-back tells of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    /// Frame, or the newest of an aggregate.
+    pub(crate) number: u64,
+    /// It ends here.
+    pub(crate) ends: bool,
+}
+
 /// A write-back that waits for others.
 #[derive(Clone, Debug)]
 struct Held {
     index: u32,
     bytes: [u8; 16],
     number: u64,
+    /// The packet is done with it.
+    ends: bool,
 }
 
 /// One receive queue.
@@ -272,10 +283,12 @@ impl Intel82599 {
         }
     }
 
-    /// Hands a finished descriptor to write-back, as one unit of 16 bytes.
-    pub(crate) fn write_back_rx(&mut self, n: u32, index: u32, bytes: [u8; 16], number: u64) {
+    /// Hands a finished descriptor to write-back, as one unit of 16 bytes. `done` says
+    /// of which frame, and whether that ends with it.
+    pub(crate) fn write_back_rx(&mut self, n: u32, index: u32, bytes: [u8; 16], done: Done) {
         let Some(q) = self.rxq.get_mut(n as usize) else { return };
-        q.held.push(Held { index, bytes, number });
+        let Done { number, ends } = done;
+        q.held.push(Held { index, bytes, number, ends });
         if q.held.len() >= self.params.rx_wb_batch.max(1) as usize {
             self.flush_rx(n);
         }
@@ -284,7 +297,10 @@ impl Intel82599 {
     /// Writes back what is held and tells the queue's vector.
     pub(crate) fn flush_rx(&mut self, n: u32) {
         let Some(q) = self.rxq.get_mut(n as usize).filter(|q| !q.held.is_empty()) else { return };
+        let mut ends = false;
         for held in std::mem::take(&mut q.held) {
+            // A full buffer of an aggregate is no reason to interrupt: its packet is not done.
+            ends |= held.ends;
             let addr = q.ring.addr(held.index);
             self.out.write(addr, Payload::copy(&held.bytes), What::Cqe);
             emit(Event::CqeWrite { cq: n, index: q.written, number: held.number });
@@ -292,7 +308,9 @@ impl Intel82599 {
             q.mark_written(held.index);
             self.stats.rx_write_backs += 1;
         }
-        self.irq.raise_queue(n, false);
+        if ends {
+            self.irq.raise_queue(n, false);
+        }
     }
 
     /// All queues as after reset. Ids of fetches go on, so that old answers are known as such.

@@ -86,7 +86,7 @@ impl Host {
         let msix = gpie::MSIX_MODE | gpie::OCD | gpie::EIAME | gpie::PBA_SUPPORT;
         self.set(map::GPIE, msix);
         for n in 0..queues.div_ceil(2) {
-            let v = 0x80 | 2 * n;
+            let v = 0x80 + 2 * n;
             self.set(map::IVAR + 4 * n, v | v << 8 | (v + 1) << 16 | (v + 1) << 24);
         }
         self.set(map::IVAR_MISC, (0x80 | queues) << 8);
@@ -269,7 +269,10 @@ impl Host {
     /// Lets time pass until `to_ps`, with all that is due in between.
     pub fn run_until(&mut self, to_ps: u64) {
         self.run();
+        let mut steps = 0;
         while let Some(at) = self.dev.next_deadline().filter(|&at| at <= to_ps) {
+            steps += 1;
+            assert!(steps < 100_000, "time stands still at {at}");
             self.dev.set_time(at);
             self.dev.expire();
             self.run();
