@@ -5,7 +5,7 @@ use super::bits::Bits;
 use super::events::Graph;
 use super::item::{Item, Kind, Packed, INIT};
 use super::world::{self, Done, Shared};
-use super::{Model, Stop};
+use super::Stop;
 use crate::coro::{Back, Coro, Resume, Stacks};
 use crate::session::run_body_with;
 use crate::trace::{End, Limit, StepKind};
@@ -22,6 +22,8 @@ pub(super) enum State {
     Queued(u16),
     /// This read was not what it waits for.
     Unsatisfied(u16),
+    /// It went round a loop that only reads, and gave way again: the operations from this one on.
+    Spins(usize),
 }
 
 /// The search on one OS thread.
@@ -198,7 +200,7 @@ impl<'a, const W: usize> Search<'a, W> {
                     if !self.world.slots.get(thread).is_some_and(|s| s.born && !s.ended) {
                         break;
                     }
-                    self.pass_fences(thread)?;
+                    self.pass_by(thread)?;
                     if self.join_if_over(thread)? {
                         moved = true;
                         continue;
@@ -253,27 +255,37 @@ impl<'a, const W: usize> Search<'a, W> {
         self.value_of(loc, if places == 0 { INIT } else { self.g.write_at(loc, places) })
     }
 
-    /// Whether a read was seen to be of an old value.
-    pub(super) fn is_stale(&self, read: u16) -> bool {
-        let Packed { loc, rf, .. } = self.g.packed[read as usize];
-        self.g.pos_of(rf) != self.g.locs[loc as usize].co.len()
+    /// Reads that keep a thread waiting.
+    pub(super) fn waits_for(&self, thread: usize) -> Bits<W> {
+        match self.states[thread] {
+            State::Unsatisfied(e) => Bits::one(e as usize),
+            State::Spins(from) => {
+                let done = &self.world.slots[thread].done[from..];
+                let events = done.iter().filter_map(|d| d.event);
+                events.fold(Bits::EMPTY, |all, e| all | Bits::one(e as usize))
+            }
+            _ => Bits::EMPTY,
+        }
+    }
+
+    /// Writes that are newer than what a read saw.
+    pub(super) fn newer_than(&self, read: usize) -> &[u16] {
+        let Packed { loc, rf, .. } = self.g.packed[read];
+        &self.g.locs[loc as usize].co[self.g.pos_of(rf)..]
     }
 
     /// Gives up graphs in which a thread waits on a value that was old from the start: it can not be
     /// woken by any write, and the same without it is covered elsewhere.
     fn after_replay(&mut self) -> Result<(), Stop> {
         for thread in 0..self.states.len() {
-            let State::Unsatisfied(e) = self.states[thread] else { continue };
-            let Packed { loc, rf, .. } = self.g.packed[e as usize];
-            let newer = &self.g.locs[loc as usize].co[self.g.pos_of(rf)..];
-            if newer.iter().any(|&w| w < e) {
-                return Err(Stop::Dead);
+            for e in self.waits_for(thread).iter() {
+                if self.newer_than(e).iter().any(|&w| (w as usize) < e) {
+                    return Err(Stop::Dead);
+                }
             }
         }
-        if self.g.model == Model::Rc11 || self.g.model == Model::Ra {
-            if !self.g.close_psc() {
-                return Err(Stop::Dead);
-            }
+        if self.g.model.is_weak() && !self.g.close_psc() {
+            return Err(Stop::Dead);
         }
         Ok(())
     }

@@ -4,10 +4,15 @@
 use super::bits::Bits;
 use super::item::{Kind, Packed, INIT};
 use super::search::{Search, State};
-use super::world::Want;
+use super::world::{Done, Want};
 use super::Stop;
 use crate::trace::{Blocked, End, StepKind};
 use std::sync::atomic::Ordering;
+
+/// Whether an operation leaves everything as it was.
+fn only_reads(done: &Done) -> bool {
+    matches!(done.kind, StepKind::Load | StepKind::CasFailed | StepKind::UpdateRefused)
+}
 
 /// What a read does with a value.
 enum Verdict {
@@ -254,16 +259,28 @@ impl<const W: usize> Search<'_, W> {
         before == INIT || self.g.unlock[before as usize] != INIT
     }
 
-    /// Fences that are no events are passed as soon as they are met.
-    pub(super) fn pass_fences(&mut self, thread: usize) -> Result<(), Stop> {
-        while let Want::Fence(order) = self.world.slots[thread].want {
-            if self.world.slots[thread].ended || self.fence_is_event(order) {
-                break;
+    /// What is no event is passed as soon as it is met: some fences, and giving way. But a thread
+    /// that gives way for the second time, and only read in between, waits for other values.
+    pub(super) fn pass_by(&mut self, thread: usize) -> Result<(), Stop> {
+        loop {
+            let is_event = |order| self.g.model.is_weak() && order == Ordering::SeqCst;
+            let slot = &mut self.world.slots[thread];
+            match slot.want {
+                _ if slot.ended => return Ok(()),
+                Want::Fence(order) if !is_event(order) => self.g.fence(thread, order),
+                Want::Yield => {
+                    let now = slot.done.len();
+                    let before = slot.yielded.replace(now).filter(|&from| from < now);
+                    if let Some(from) = before.filter(|&f| slot.done[f..].iter().all(only_reads)) {
+                        slot.yielded = Some(from);
+                        self.states[thread] = State::Spins(from);
+                        return Ok(());
+                    }
+                }
+                _ => return Ok(()),
             }
-            self.g.fence(thread, order);
             self.resume(thread)?;
         }
-        Ok(())
     }
 
     fn fence_is_event(&self, order: Ordering) -> bool {
@@ -294,7 +311,8 @@ impl<const W: usize> Search<'_, W> {
                     let e = self.add(thread, Kind::Grant, INIT);
                     return self.grant(thread, e, request);
                 }
-                (State::Half(_) | State::Queued(_) | State::Unsatisfied(_), _) => {}
+                (State::Half(_) | State::Queued(_), _) => {}
+                (State::Unsatisfied(_) | State::Spins(_), _) => {}
                 (State::Ready, Want::Join(_)) => {
                     if self.join_if_over(thread)? {
                         return Ok(());
@@ -335,7 +353,7 @@ impl<const W: usize> Search<'_, W> {
                 let e = self.add(thread, Kind::Fence, INIT);
                 self.fence(thread, e)
             }
-            Want::Fence(_) => self.pass_fences(thread),
+            Want::Fence(_) | Want::Yield => self.pass_by(thread),
             Want::Choose(n) => {
                 let e = self.g.len();
                 for value in 1..n {
@@ -525,13 +543,11 @@ impl<const W: usize> Search<'_, W> {
         }
         self.g.truncate(len);
         let mut waiting = Bits::EMPTY;
-        for state in &self.states {
-            if let State::Unsatisfied(e) = *state {
-                if self.is_stale(e) {
-                    return Err(Stop::Dead);
-                }
-                waiting.set(e as usize);
-            }
+        for thread in 0..self.states.len() {
+            waiting |= self.waits_for(thread);
+        }
+        if waiting.iter().any(|e| !self.newer_than(e).is_empty()) {
+            return Err(Stop::Dead);
         }
         let born = self.world.slots.iter().filter(|s| s.born && !s.ended);
         if born.clone().any(|s| matches!(s.want, Want::Assume)) {
@@ -561,6 +577,11 @@ impl<const W: usize> Search<'_, W> {
             let (kind, object) = match slot.want {
                 Want::Lock => (StepKind::Lock, super::linear::number_of(slot.loc)),
                 Want::Join(other) => (StepKind::Join, other as u32),
+                // It read the same again and again; the last place that it looked at.
+                Want::Yield => match slot.done.last() {
+                    Some(last) => (StepKind::Load, super::linear::number_of(last.object)),
+                    None => (StepKind::Load, 0),
+                },
                 _ => (StepKind::Wait, super::linear::number_of(slot.loc)),
             };
             threads.push(Blocked { thread, kind, object, at: slot.at });

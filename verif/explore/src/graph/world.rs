@@ -33,6 +33,7 @@ pub(crate) enum Want {
     Join(usize),
     Rest,
     Choose(usize),
+    Yield,
     Assume,
     Stuck,
 }
@@ -79,6 +80,8 @@ pub(crate) struct Slot {
     pub(crate) answer: u64,
     pub(crate) view: ThreadView,
     pub(crate) done: Vec<Done>,
+    /// Operations carried out by the last yield.
+    pub(crate) yielded: Option<usize>,
     /// Parent, and how many operations it had carried out.
     pub(crate) birth: (usize, usize),
     objects: u16,
@@ -96,6 +99,7 @@ impl Slot {
             answer: 0,
             view: ThreadView::default(),
             done: Vec::new(),
+            yielded: None,
             birth: (0, 0),
             objects: 0,
             children: 0,
@@ -230,6 +234,7 @@ impl World {
         for slot in &mut self.slots {
             (slot.born, slot.ended, slot.objects, slot.children) = (false, false, 0, 0);
             slot.done.clear();
+            slot.yielded = None;
         }
         self.cells.clear();
         self.races.clear();
