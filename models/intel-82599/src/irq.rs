@@ -77,28 +77,6 @@ impl Irq {
         (u64::from(self.gpie >> gpie::RSC_DELAY_SHIFT & 7) + 1) * 4_000_000
     }
 
-    /// IVAR row.
-    pub fn ivar(&self, row: u32) -> u32 {
-        self.ivar.get(row as usize).copied().unwrap_or(0)
-    }
-
-    /// Writes a row of IVAR.
-    pub fn set_ivar(&mut self, row: u32, value: u32) {
-        if let Some(entry) = self.ivar.get_mut(row as usize) {
-            *entry = value & 0xbfbf_bfbf;
-        }
-    }
-
-    /// IVAR_MISC.
-    pub fn ivar_misc(&self) -> u32 {
-        self.ivar_misc
-    }
-
-    /// Writes IVAR_MISC.
-    pub fn set_ivar_misc(&mut self, value: u32) {
-        self.ivar_misc = value & 0x0000_bfbf;
-    }
-
     fn entry(word: u32, byte: u32) -> Option<u32> {
         let entry = word >> (8 * (byte & 3)) & 0xff;
         (entry & ivar::VALID != 0).then_some(entry & ivar::VECTOR)

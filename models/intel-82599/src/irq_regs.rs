@@ -4,6 +4,28 @@ use crate::irq::Irq;
 use pollproof_regs::ixgbe::{eicr, gpie};
 
 impl Irq {
+    /// IVAR row.
+    pub fn ivar(&self, row: u32) -> u32 {
+        self.ivar.get(row as usize).copied().unwrap_or(0)
+    }
+
+    /// Writes a row of IVAR.
+    pub fn set_ivar(&mut self, row: u32, value: u32) {
+        if let Some(entry) = self.ivar.get_mut(row as usize) {
+            *entry = value & 0xbfbf_bfbf;
+        }
+    }
+
+    /// IVAR_MISC.
+    pub fn ivar_misc(&self) -> u32 {
+        self.ivar_misc
+    }
+
+    /// Writes IVAR_MISC.
+    pub fn set_ivar_misc(&mut self, value: u32) {
+        self.ivar_misc = value & 0x0000_bfbf;
+    }
+
     /// Software reads EICR, which clears (8.2.3.5.1) and without MSI-X masks by EIAM.
     pub fn read_eicr(&mut self) -> u32 {
         let value = self.causes();

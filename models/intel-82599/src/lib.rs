@@ -28,6 +28,7 @@ mod flow;
 mod irq;
 mod irq_regs;
 mod itr;
+mod job;
 mod mac;
 mod misuse;
 mod mmio;

@@ -56,13 +56,11 @@ impl Arrived {
 pub(crate) enum Step {
     /// It left the buffer.
     Done,
-    /// It waits.
     Wait,
-    /// It is dropped; why, and the name of the counter.
     Drop(Drop),
 }
 
-/// Why a frame is dropped.
+/// Why a frame is dropped, by counter.
 #[derive(Clone, Copy)]
 pub(crate) enum Drop {
     Bad,

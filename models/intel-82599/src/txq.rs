@@ -1,11 +1,11 @@
 //! Transmit queues: registers, enable and disable, fetch, write-back (4.6.8, 7.2.3, 8.2.3.9).
 
 use crate::fetch::{DescriptorCache, FetchPolicy, TailWrite};
+use crate::job::Job;
 use crate::offload::Context;
 use crate::out::Read;
 use crate::params::IdleWriteBack;
 use crate::rxq::Enable;
-use crate::tx::Job;
 use crate::txwb::{Report, TxWriteBack};
 use crate::{Intel82599, Misuse};
 use pollproof_events::What;

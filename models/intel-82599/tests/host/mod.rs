@@ -1,5 +1,7 @@
 //! A host in a few lines: memory as bytes, rings at fixed places, requests performed one by one.
 
+pub mod sender;
+
 use etherparse::PacketBuilder;
 use pollproof_events::What;
 use pollproof_intel_82599::{Intel82599, Misuse, Params};
