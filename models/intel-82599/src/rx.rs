@@ -276,6 +276,7 @@ impl Intel82599 {
 
     fn count_queue(&mut self, head: &Arrived) {
         self.stats.rx_packets += 1;
+        self.csr.count(stat::RXDGPC, 1);
         let map = self.csr.get(stat::RQSMR + head.queue / 4 * 4);
         let counter = map >> (8 * (head.queue % 4)) & 15;
         self.csr.count(stat::QPRC + 64 * counter, 1);

@@ -260,6 +260,7 @@ impl Intel82599 {
         self.stats.tx_packets += 1;
         self.csr.count(stat::GPTC, 1);
         self.csr.count(stat::TPT, 1);
+        self.csr.count(stat::TXDGPC, 1);
         self.csr.count_pair(stat::GOTCL, on_wire);
         self.csr.count(stat::PTC64 + size_class(on_wire), 1);
         if bytes.first_chunk() == Some(&[0xff; 6]) {

@@ -22,6 +22,7 @@ pub const ALIASES: &[(u32, u32, u32, u32, u32)] = &[
     (0x05480, 16, 4, 0x0ea00, 4),  // PSRTYPE
     (0x02100, 16, 4, 0x01014, 64), // SRRCTL
     (0x02200, 16, 4, 0x0100c, 64), // DCA_RXCTRL
+    (0x08680, 16, 4, 0x06030, 64), // QPTC: the datasheet's place, and that of Linux
 ];
 
 macro_rules! bits {

@@ -81,6 +81,8 @@ counters! {
     QPTC 0x06030 [16, 64] Rc "Frames sent, by counter."
     QBTC_L 0x08700 [16, 8] RcLow "Bytes sent, by counter, low half."
     QBTC_H 0x08704 [16, 8] RcHigh "Bytes sent, by counter, high half."
+    RXDGPC 0x02f50 [1, 4] Rc "Frames written to memory."
+    TXDGPC 0x087a0 [1, 4] Rc "Frames read from memory."
     FCCRC 0x05118 [1, 4] Rc "FCoE frames with a bad CRC."
     FCOERPDC 0x0241c [1, 4] Rc "FCoE frames dropped."
     FCLAST 0x02424 [1, 4] Rc "FCoE last error count."
@@ -88,6 +90,32 @@ counters! {
     FCOEDWRC 0x0242c [1, 4] Rc "FCoE words received."
     FCOEPTC 0x08784 [1, 4] Rc "FCoE frames sent."
     FCOEDWTC 0x08788 [1, 4] Rc "FCoE words sent."
+    RXDSTATCTRL 0x02f40 [1, 4] Rw "Which queues RXDGPC counts."
     RQSMR 0x02300 [32, 4] Rw "Which counter a receive queue counts in."
     TQSM 0x08600 [32, 4] Rw "Which counter a transmit queue counts in."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_match_a_second_source() {
+        // The register table of Snabb's `intel_mp.lua`, which was made from the datasheet.
+        for (name, offset, count, stride) in [
+            ("QPRC", 0x1030, 16, 0x40),
+            ("QPRDC", 0x1430, 16, 0x40),
+            ("QBTC_L", 0x8700, 16, 8),
+            ("RQSMR", 0x2300, 32, 4),
+            ("TQSM", 0x8600, 32, 4),
+            ("GORCL", 0x4088, 1, 4),
+            ("ROC", 0x40ac, 1, 4),
+            ("MPTC", 0x40f0, 1, 4),
+            ("TXDGPC", 0x87a0, 1, 4),
+        ] {
+            let found = MAP.iter().find(|r| r.name == name);
+            let found = found.map(|r| (r.offset, r.count, r.stride));
+            assert_eq!(found, Some((offset, count, stride)), "{name}");
+        }
+    }
 }
