@@ -92,19 +92,29 @@ impl Intel82599 {
     pub fn next_deadline(&self) -> Option<u64> {
         let frame = self.fifo.front().map(Arrived::ready_ps).filter(|&ps| ps > self.now_ps);
         let reset = Some(self.reset_done_ps).filter(|&ps| ps > self.now_ps);
-        let held = self.active_tx.iter().filter_map(|&n| self.tx_flush_deadline(n)).min();
-        let rsc = self.rsc.iter().map(Aggregate::close_ps).min();
-        let irq = self.irq.next_deadline(self.now_ps).filter(|_| self.may_master());
         let xoff = self.flow.repeat_ps();
-        [frame, reset, held, rsc, irq, xoff, self.link_deadline(), self.tx_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        let others = [frame, reset, xoff, self.link_deadline(), self.tx_deadline()];
+        // What needs the bus waits while the driver keeps the function off it.
+        let needs_bus = self.may_master().then(|| {
+            let held = self.active_tx.iter().filter_map(|&n| self.tx_flush_deadline(n)).min();
+            let rsc = self.rsc.iter().map(Aggregate::close_ps).min();
+            [held, rsc, self.irq.next_deadline(self.now_ps)]
+        });
+        others.into_iter().chain(needs_bus.into_iter().flatten()).flatten().min()
     }
 
     /// Does what is due now.
     pub fn expire(&mut self) {
         self.update_link();
+        if self.may_master() {
+            self.expire_held();
+        }
+        self.check_fill();
+        self.pump();
+    }
+
+    /// Aggregates and write-backs whose time has come.
+    fn expire_held(&mut self) {
         while let Some(at) = self.rsc.iter().position(|g| g.close_ps() <= self.now_ps) {
             let n = self.rsc.get(at).map_or(0, Aggregate::queue);
             self.rsc_close(at);
@@ -115,8 +125,6 @@ impl Intel82599 {
                 self.flush_tx(n);
             }
         }
-        self.check_fill();
-        self.pump();
     }
 
     /// Vectors whose message or held work waits for moderation, lowest first.
@@ -135,7 +143,7 @@ impl Intel82599 {
 
     /// Lets the moderation of a vector end whatever the time; false when nothing waits for it.
     pub fn expire_vector(&mut self, vector: u32) -> bool {
-        if !self.pending_vectors().contains(&vector) {
+        if !self.may_master() || !self.pending_vectors().contains(&vector) {
             return false;
         }
         self.irq.expire(vector, self.now_ps);

@@ -5,8 +5,9 @@
 //! DMA from before a reset lands after it. Semaphores belong to both ports and survive CTRL.RST.
 
 use crate::mac::autoc;
+use crate::params::Medium;
 use crate::{Intel82599, Misuse};
-use pollproof_regs::ixgbe::{ctrl, ctrl_ext, mcst};
+use pollproof_regs::ixgbe::{ctrl, ctrl_ext, esdp, mcst};
 use pollproof_regs::ixgbe_map as map;
 
 impl Intel82599 {
@@ -44,6 +45,9 @@ impl Intel82599 {
         self.csr.set(map::EEC, self.nvm.eec(1 << 4));
         self.csr.set(map::CTRL_EXT, ctrl_ext::PFRSTD);
         self.csr.set(map::EEMNGCTL, 1 << 18);
+        if matches!(self.params.medium, Medium::Sfp { .. }) {
+            self.csr.set(map::ESDP, esdp::SDP3 << 8);
+        }
     }
 
     /// A write of CTRL.

@@ -8,6 +8,7 @@ use crate::job::Job;
 use crate::offload::{Context, Segmenter};
 use crate::out::Read;
 use crate::rx::size_class;
+use crate::txq::TxQueue;
 use crate::txwb::Report;
 use crate::{Intel82599, Misuse};
 use pollproof_events::What;
@@ -97,7 +98,8 @@ impl Intel82599 {
         let turn = self.tx.turn;
         if self.tx.inside && !has(self, turn) {
             // Descriptors of the packet are on their way: nobody else may come between.
-            if self.txq.get(turn as usize).is_some_and(|q| q.ring.owned() != 0) {
+            let waits = |q: &TxQueue| q.enable.is_on() && q.ring.owned() != 0;
+            if self.txq.get(turn as usize).is_some_and(waits) {
                 return false;
             }
             self.tx.inside = false;
@@ -218,7 +220,8 @@ impl Intel82599 {
     /// Makes the next frame of the oldest packet, or ends it.
     fn tx_send(&mut self) -> bool {
         let now_ps = self.now_ps;
-        let quiet = self.flow.is_paused(now_ps) || !(self.link.up || self.loops());
+        let quiet =
+            self.flow.is_paused(now_ps) || !(self.link.up || self.loops()) || !self.may_master();
         // The transmit packet buffer decouples DMA from the wire (8.2.3.9.13).
         let buffer = u64::from(self.csr.get(map::TXPBSIZE) & 0x000f_fc00);
         let ahead_ps = buffer.saturating_mul(self.params.wire_byte_ps);

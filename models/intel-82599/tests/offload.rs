@@ -250,3 +250,19 @@ fn what_a_driver_does_wrong_with_packets_is_told_and_nothing_hangs() {
     let (head, tail) = (host.get(map::TDH), host.get(map::TDT));
     assert_eq!(head, tail);
 }
+
+#[test]
+fn a_udp_checksum_of_zero_goes_out_as_all_ones() {
+    // Two bytes of the payload are chosen so that the sum comes out as 0xffff.
+    let mut frame = udp(1, &[0; 60]);
+    let sum = !u16::from_be_bytes([frame[40], frame[41]]);
+    frame[100..102].copy_from_slice(&(!sum).to_be_bytes());
+    leave_pseudo_sum(&mut frame, 34, 6, true);
+    let mut host = sender(LINUX);
+    let mut d = whole(&mut host, TX_BUF, &frame);
+    d[3] |= tx::TXSM;
+    host.queue_tx(&[context(20, true, 0, 8, 0, 0), d]);
+    host.kick();
+    host.run();
+    assert_eq!(host.sent[0][40..42], [0xff, 0xff]);
+}

@@ -365,9 +365,12 @@ fn an_sfp_board_names_its_module_and_comes_up_with_it() {
     let firmware = eeprom(&mut host, nvm::FW_PTR);
     let patch = eeprom(&mut host, firmware + 4);
     assert!(eeprom(&mut host, patch + 7) > 5, "the driver wants a newer version");
-    host.set(map::ESDP, 0x0800 | 0x0008);
+    // The pin is an output by the EEPROM; the driver reads, changes and writes.
+    let pins = host.get(map::ESDP);
+    host.set(map::ESDP, pins | esdp::SDP3);
     assert!(!host.dev.laser_on());
-    host.set(map::ESDP, 0x0800);
+    let pins = host.get(map::ESDP);
+    host.set(map::ESDP, pins & !esdp::SDP3);
     assert!(host.dev.laser_on());
     ifup(&mut host);
     traffic(&mut host);

@@ -7,7 +7,7 @@ use host::sender::{data, sender, whole, DATA, LAST, LINUX, US};
 use host::{udp, Host, TX_BUF};
 use pollproof_events::What;
 use pollproof_intel_82599::{IdleWriteBack, Misuse, Params};
-use pollproof_regs::ixgbe::{eitr, fc, fctrl, hlreg0, queue, rdma};
+use pollproof_regs::ixgbe::{ctrl, eitr, fc, fctrl, hlreg0, queue, rdma, status};
 use pollproof_regs::ixgbe_desc::{rx, tx};
 use pollproof_regs::ixgbe_map as map;
 use pollproof_regs::ixgbe_stat as stat;
@@ -282,4 +282,48 @@ fn the_wire_takes_its_time() {
         done.push(sent.done_ps);
     }
     assert_eq!(done, [67_200, 134_400, 201_600, 268_800], "14.88 million a second");
+}
+
+#[test]
+fn a_queue_that_stops_inside_a_packet_lets_the_others_go_on() {
+    let mut host = sender(LINUX);
+    let q = 0x40;
+    host.put(0x9_0000, &[0; 512]);
+    host.set(map::TDBAL + q, 0x9_0000);
+    host.set(map::TDLEN + q, 512);
+    host.set(map::TXDCTL + q, LINUX | queue::ENABLE);
+    host.put(TX_BUF, &udp(1, &[1; 60]));
+    host.queue_tx(&[data(TX_BUF, 50, DATA, 102 << tx::PAYLEN_SHIFT); 30]);
+    host.hold_reads = true;
+    host.kick();
+    host.run();
+    let (tag, bytes) = host.held.remove(0);
+    host.dev.dma_complete(tag, &bytes);
+    host.set(map::TXDCTL, 0);
+    assert_eq!(host.misused(Misuse::TxCutPacket), 1);
+    host.hold_reads = false;
+    let d = whole(&mut host, TX_BUF + 0x1000, &udp(2, &[2; 60]));
+    host.put(0x9_0000, &pollproof_regs::ixgbe_desc::build(d));
+    host.set(map::TDT + q, 1);
+    host.run();
+    assert_eq!(host.sent, [udp(2, &[2; 60])]);
+}
+
+#[test]
+fn while_the_function_is_kept_off_the_bus_nothing_new_is_asked_for() {
+    let mut host = Host::receiving(Params::zero(), 1, 8);
+    host.start_tx(64, LINUX);
+    host.post(0, 7);
+    host.run();
+    host.set(map::CTRL, ctrl::GIO_DIS);
+    host.frame(&udp(1, &[1; 60]));
+    let d = whole(&mut host, TX_BUF, &udp(1, &[1; 60]));
+    host.queue_tx(&[d]);
+    host.kick();
+    host.run_until(US);
+    assert!(!host.dev.has_output() && host.msix.is_empty() && host.sent.is_empty());
+    assert_eq!(host.get(map::STATUS) & status::GIO_MASTER, 0);
+    host.set(map::CTRL, 0);
+    host.run_until(2 * US);
+    assert!(host.poll(0).is_some() && host.sent.len() == 1 && host.tx_done(0));
 }
