@@ -49,6 +49,7 @@ macro_rules! atomic {
                 let order = weakened(order, at);
                 #[cfg(feature = "engines")]
                 if let Some(cell) = &self.cell {
+                    crate::irq::point();
                     return cell.load(order, at) as $word;
                 }
                 self.std.load(order)
@@ -67,6 +68,7 @@ macro_rules! atomic {
                 let order = weakened(order, at);
                 #[cfg(feature = "engines")]
                 if let Some(cell) = &self.cell {
+                    crate::irq::point();
                     return cell.store(u64::from(value), order, at);
                 }
                 self.std.store(value, order);
@@ -77,6 +79,7 @@ macro_rules! atomic {
                 let order = weakened(order, at);
                 #[cfg(feature = "engines")]
                 if let Some(cell) = &self.cell {
+                    crate::irq::point();
                     return cell.rmw(op, u64::from(value), order, at) as $word;
                 }
                 match op {
@@ -137,6 +140,7 @@ macro_rules! atomic {
                 let success = weakened(success, at);
                 #[cfg(feature = "engines")]
                 if let Some(cell) = &self.cell {
+                    crate::irq::point();
                     return cell
                         .compare_exchange(u64::from(old), u64::from(new), success, failure, at)
                         .map(|v| v as $word)
@@ -158,6 +162,7 @@ macro_rules! atomic {
                 let order = weakened(order, at);
                 #[cfg(feature = "engines")]
                 if let Some(cell) = &self.cell {
+                    crate::irq::point();
                     let next = &mut |v| next(v as $word).map(u64::from);
                     return cell
                         .update(next, order, at)
@@ -182,6 +187,14 @@ macro_rules! atomic {
                 let order = weakened(order, at);
                 #[cfg(feature = "engines")]
                 if let Some(cell) = &self.cell {
+                    // A CPU that waits still takes its interrupts; what they do may end the wait.
+                    while crate::irq::serves() {
+                        let value = self.load_at(order, at);
+                        if ready(value) {
+                            return value;
+                        }
+                        crate::thread::yield_now();
+                    }
                     return cell.wait(&|v| ready(v as $word), order, at) as $word;
                 }
                 loop {

@@ -58,6 +58,9 @@ pub fn context() -> Context {
 /// The running thread starts on CPU `cpu` with a clean context.
 pub fn begin(cpu: u32) {
     with(|c| *c = Context { cpu, ..Context::default() });
+    if thread::current() == 0 {
+        crate::irq::forget();
+    }
 }
 
 /// CPU number, as `smp_processor_id`.
@@ -102,6 +105,9 @@ pub fn local_bh_enable() {
     if before.irq_off > 0 || before.hardirq > 0 {
         fault("CONTEXT", "BH is enabled with interrupts off".into(), at);
     }
+    if before.bh_off == 1 {
+        crate::irq::bh_enabled();
+    }
 }
 
 /// `local_irq_save`.
@@ -120,6 +126,9 @@ pub fn local_irq_enable() {
     if before == 0 {
         let at = Location::caller();
         fault("CONTEXT", "interrupts are enabled more often than disabled".into(), at);
+    }
+    if before == 1 {
+        crate::irq::point();
     }
 }
 

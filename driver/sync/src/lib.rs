@@ -11,6 +11,7 @@ mod atomic;
 mod barrier;
 pub mod cpu;
 pub mod engine;
+pub mod irq;
 mod local;
 mod lock;
 mod plain;

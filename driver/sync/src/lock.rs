@@ -44,6 +44,7 @@ impl<T> Inner<T> {
     fn lock(&self, spinning: bool, at: Loc) -> Guard<'_, T> {
         #[cfg(feature = "engines")]
         if let Some(cell) = &self.cell {
+            crate::irq::point();
             cell.lock(at);
         }
         if spinning {
@@ -116,6 +117,7 @@ impl<T> Drop for Guard<'_, T> {
         }
         #[cfg(feature = "engines")]
         if let Some(cell) = self.cell {
+            crate::irq::point();
             cell.unlock(self.at);
         }
         let _ = self.at;

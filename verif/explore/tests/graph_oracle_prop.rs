@@ -144,7 +144,6 @@ const ONCE: [&str; 6] = [
 ];
 
 #[test]
-#[ignore = "the engine differs still: in TSO on the second, in RC11 on the last four"]
 fn what_differed_once_differs_no_more() {
     for text in ONCE {
         for model in MODELS {

@@ -10,7 +10,7 @@ use pollproof_mlx4::CommandPort;
 use pollproof_pcie::Outbound;
 use pollproof_regs::mlx4::{CmdStatus, CqContext, EqContext, RqContext, RssContext};
 use pollproof_sync::Ordering::{Acquire, SeqCst};
-use pollproof_sync::{fence, SpinLock};
+use pollproof_sync::{fence, irq, SpinLock};
 use pollproof_wire::Frame;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -31,6 +31,7 @@ impl ExploredDevice {
 
     /// One step: gives the device an input and performs all that it asks for.
     pub fn step<R>(&self, input: impl FnOnce(&mut ConnectX3) -> R) -> R {
+        let _step = irq::hold();
         let mut core = self.core.lock();
         let result = input(&mut core);
         self.perform_all(&mut core);

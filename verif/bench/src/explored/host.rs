@@ -12,7 +12,7 @@ use pollproof_pcie::MsixTable;
 use pollproof_sync::engine::Loc;
 use pollproof_sync::switch::fault;
 use pollproof_sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
-use pollproof_sync::{cpu, AtomicU32, SpinLock};
+use pollproof_sync::{cpu, irq, AtomicU32, SpinLock};
 use std::collections::BTreeMap;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -117,6 +117,7 @@ impl ExploredHost {
 
     /// The device sends an MSI-X message.
     pub(crate) fn send_msix(&self, vector: u32) {
+        let _step = irq::hold();
         let delivered = self.msix.lock().send(vector);
         if delivered {
             self.raise(vector);
@@ -142,10 +143,12 @@ impl ExploredHost {
     pub(crate) fn run_timer(&self, timer: u32, callback: impl FnOnce()) {
         let Some(bit) = timer_bit(timer) else { return };
         let _running = self.timer_running.lock();
+        let step = irq::hold();
         let mut live = self.live.lock();
         let wanted = *live & bit != 0;
         *live &= !bit;
         drop(live);
+        drop(step);
         if wanted {
             cpu::in_softirq(callback);
         }
@@ -271,11 +274,13 @@ impl kapi::Irq for ExploredHost {
 
     fn mask(&self, vector: u32) {
         emit(Event::IrqMask { vector, masked: true });
+        let _step = irq::hold();
         self.msix.lock().mask(vector);
     }
 
     fn unmask(&self, vector: u32) {
         emit(Event::IrqMask { vector, masked: false });
+        let _step = irq::hold();
         let sent = self.msix.lock().unmask(vector);
         if sent {
             self.raise(vector);
@@ -289,6 +294,7 @@ impl kapi::Irq for ExploredHost {
     fn synchronize(&self, vector: u32) {
         cpu::might_sleep("synchronize_irq");
         if let Some(entry) = self.vectors.get(vector as usize) {
+            let _step = irq::hold();
             drop(entry.running.lock());
         }
     }
@@ -304,6 +310,7 @@ impl kapi::Timer for ExploredHost {
     fn start(&self, timer: u32, _delay_ns: u64) {
         match timer_bit(timer) {
             Some(bit) => {
+                let _step = irq::hold();
                 *self.live.lock() |= bit;
                 self.armed.fetch_or(bit, Release);
             }
@@ -315,6 +322,7 @@ impl kapi::Timer for ExploredHost {
 
     fn cancel(&self, timer: u32) -> bool {
         let Some(bit) = timer_bit(timer) else { return false };
+        let _step = irq::hold();
         let mut live = self.live.lock();
         let was = *live & bit != 0;
         *live &= !bit;

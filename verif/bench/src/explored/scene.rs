@@ -16,10 +16,12 @@ use pollproof_regs::mlx4::{be, db};
 use pollproof_sync::switch::fault;
 use pollproof_sync::thread::{self, JoinHandle};
 use pollproof_sync::{
-    Ordering::{AcqRel, Acquire, Release},
+    irq,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
     RcuForm,
 };
 use pollproof_wire::Frame;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// CPU number of agents that are not CPUs.
@@ -146,6 +148,25 @@ impl Scene {
         }
     }
 
+    /// A CPU as one thread: runs `body` in process context, with its own interrupts taken in line
+    /// and softirqs when they are left or BHs are enabled; then goes on as the CPUs of
+    /// [`Scene::start`]. Nothing else may run on that CPU.
+    pub fn process(
+        &mut self,
+        cpu: u32,
+        body: impl FnOnce(&Arc<Net>, &Arc<Mlx4Port>) + Send + 'static,
+    ) {
+        let (host, net, port) = (self.host.clone(), self.net.clone(), self.port.clone());
+        self.agents.push(thread::spawn(cpu, move || {
+            let (host_in, net_in) = (host.clone(), net.clone());
+            irq::serve(Some(Rc::new(InLine { host: host_in, net: net_in, cpu })));
+            body(&net, &port);
+            irq::serve(None);
+            net.do_softirq();
+            run_cpu(&host, &net, &port, cpu);
+        }));
+    }
+
     /// Starts the timer agent; timers fire on CPU 0.
     pub fn start_timers(&mut self) {
         let host = self.host.clone();
@@ -268,6 +289,32 @@ impl Scene {
             }));
         }
         emit(Event::RestHeld { device: held, queued });
+    }
+}
+
+/// The interrupts of a CPU, for the thread that stands for it.
+struct InLine {
+    host: Arc<ExploredHost>,
+    net: Arc<Net>,
+    cpu: u32,
+}
+
+impl irq::Interrupts for InLine {
+    fn pending(&self) -> bool {
+        let word = &self.host.pending[self.cpu as usize];
+        word.load(Relaxed) & (1 << VECTORS) - 1 != 0
+    }
+
+    fn take(&self) {
+        let word = &self.host.pending[self.cpu as usize];
+        let pending = word.fetch_and(!((1 << VECTORS) - 1), AcqRel);
+        for vector in (0..VECTORS).filter(|v| pending & 1 << v != 0) {
+            self.host.run_handler(vector);
+        }
+    }
+
+    fn softirq(&self) {
+        self.net.do_softirq();
     }
 }
 

@@ -3,6 +3,7 @@
 mod arm;
 mod core;
 mod hash;
+mod inline;
 mod optima;
 mod port;
 
@@ -15,6 +16,7 @@ pub use hash::{
     ADD_ADD_LOOKUP, ADD_DEL_LOOKUP, ADD_LOOKUP, BUSY_POLL_FREE, DEL_FREE_1, DEL_FREE_2, DEL_FREE_3,
     DEL_FREE_4, DEL_FREE_COUNTERS, DEL_LOOKUP, ID_WRAP, TWO_ADDERS,
 };
+pub use inline::{INLINE_BUSY_POLL, INLINE_STOP};
 pub use optima::optimal;
 pub use port::{
     AFFINITY, BUSY_POLLERS, BUSY_POLL_STOP, FULL_BUDGET, MASKED_KTHREAD, MODERATION, NETPOLL, OOM,
@@ -72,12 +74,17 @@ pub const ALL: &[&Scenario] = &[
     &BUDGET_RACE,
     &ARM_DOORBELL,
     &ARM_RECORD,
+    &INLINE_STOP,
+    &INLINE_BUSY_POLL,
 ];
 
 /// Only our explorer: the agents of these scenarios run until nothing is left to do, which the
 /// others can not tell.
 const EXPLORE: &[EngineKind] =
     &[EngineKind::Explore, EngineKind::ExploreTso, EngineKind::ExploreRc11, EngineKind::Schedules];
+/// Only our search over graphs: a CPU that waits and takes interrupts meanwhile waits in a loop.
+const GRAPHS: &[EngineKind] =
+    &[EngineKind::Explore, EngineKind::ExploreTso, EngineKind::ExploreRc11];
 const ENGINES: &[EngineKind] = &EngineKind::ALL;
 
 /// A network core without a device.

@@ -79,7 +79,8 @@ pub(crate) struct Graph<const W: usize> {
     pub(crate) anc: Vec<Bits<W>>,
     /// Of reads, and of all events during a replay: what program order puts before.
     pub(crate) base: Vec<Bits<W>>,
-    /// What a write gives on to who acquires it (RA, RC11).
+    /// What a write gives on to who acquires it (RA, RC11). Under SC and TSO, of reads during a
+    /// replay, what comes before any load in their place.
     pub(crate) rel: Vec<Bits<W>>,
     /// The same as a clock, for races.
     pub(crate) sync: Vec<Clock>,
@@ -293,16 +294,17 @@ impl<const W: usize> Graph<W> {
             }
             return;
         }
-        // A locked instruction waits for the stores before it.
-        let (set, anc) =
-            if locked { (f.before_store, f.anc_store) } else { (f.before_load, f.anc_load) };
+        // A locked instruction waits for the stores before it. With another value it may be none,
+        // so what bounds the read is what comes before any load.
+        let (free, anc_free) = (f.before_load, f.anc_load);
+        let (set, anc) = if locked { (f.before_store, f.anc_store) } else { (free, anc_free) };
         f.before_load |= me;
         f.before_store |= me;
         if !closed {
-            self.base[e] = set;
+            (self.base[e], self.rel[e]) = (set, free);
             return;
         }
-        self.base[e] = anc | f.stores;
+        self.base[e] = anc_free | f.stores;
         let external =
             rf != INIT && (self.model == Model::Sc || self.packed[rf as usize].thread != thread);
         let mut anc = anc;
@@ -554,9 +556,15 @@ impl<const W: usize> Graph<W> {
         self.close_over(&mut anc, self.base[e], closed);
         let Packed { thread, kind, loc, rf, pos } = self.packed[e];
         let mine = self.fronts[thread as usize].stores & self.porf[e];
-        self.base[e] = anc | mine;
+        let mut bounding = anc;
+        if kind == Kind::Read {
+            bounding = Bits::EMPTY;
+            self.close_over(&mut bounding, self.rel[e], closed);
+        }
+        self.base[e] = bounding | mine;
+        let reads = kind.reads() && rf != INIT;
         let external =
-            rf != INIT && (self.model == Model::Sc || self.packed[rf as usize].thread != thread);
+            reads && (self.model == Model::Sc || self.packed[rf as usize].thread != thread);
         match kind {
             Kind::Read if external => self.close_over(&mut anc, Bits::one(rf as usize), closed),
             Kind::Request if rf != INIT => {

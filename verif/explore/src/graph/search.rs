@@ -287,6 +287,17 @@ impl<'a, const W: usize> Search<'a, W> {
         if self.g.model.is_weak() && !self.g.close_psc() {
             return Err(Stop::Dead);
         }
+        // A read that was given another value and now locks: what it waits for may be newer.
+        for (thread, state) in self.states.iter().enumerate() {
+            let last = self.scripts[thread].0.last();
+            if let (State::Half(_), Some(&e)) = (state, last) {
+                let anc = self.g.anc[e as usize];
+                let newer = self.newer_than(e as usize);
+                if !self.g.model.is_weak() && newer.iter().any(|&w| anc.has(w as usize)) {
+                    return Err(Stop::Dead);
+                }
+            }
+        }
         Ok(())
     }
 

@@ -161,12 +161,19 @@ impl<const W: usize> Search<'_, W> {
         self.finish(thread, StepKind::Unlock, Some(e), (thread as u64 + 1, 0, 0))
     }
 
-    /// A fence that is an event: full, under RA and RC11.
+    /// A fence that is an event, under RA and RC11: psc asks what stands between two accesses.
     fn fence(&mut self, thread: usize, e: usize) -> Result<(), Stop> {
-        self.g.fence(thread, Ordering::Acquire);
+        let Want::Fence(order) = self.world.slots[thread].want else { return Err(self.diverged()) };
+        if order != Ordering::Release {
+            self.g.fence(thread, Ordering::Acquire);
+        }
         self.g.enact_other(e, Bits::EMPTY, self.closed);
-        self.g.fence(thread, Ordering::Release);
-        self.g.fences.set(e);
+        if order != Ordering::Acquire {
+            self.g.fence(thread, Ordering::Release);
+        }
+        if order == Ordering::SeqCst {
+            self.g.fences.set(e);
+        }
         self.note_psc(e);
         self.finish(thread, StepKind::Fence, Some(e), (0, 0, 0))
     }
@@ -263,11 +270,11 @@ impl<const W: usize> Search<'_, W> {
     /// that gives way for the second time, and only read in between, waits for other values.
     pub(super) fn pass_by(&mut self, thread: usize) -> Result<(), Stop> {
         loop {
-            let is_event = |order| self.g.model.is_weak() && order == Ordering::SeqCst;
+            let weak = self.g.model.is_weak();
             let slot = &mut self.world.slots[thread];
             match slot.want {
                 _ if slot.ended => return Ok(()),
-                Want::Fence(order) if !is_event(order) => self.g.fence(thread, order),
+                Want::Fence(order) if !weak => self.g.fence(thread, order),
                 Want::Yield => {
                     let now = slot.done.len();
                     let before = slot.yielded.replace(now).filter(|&from| from < now);
@@ -281,10 +288,6 @@ impl<const W: usize> Search<'_, W> {
             }
             self.resume(thread)?;
         }
-    }
-
-    fn fence_is_event(&self, order: Ordering) -> bool {
-        self.g.model.is_weak() && order == Ordering::SeqCst
     }
 
     /// Adds one event, or finds that nothing more can be added.
@@ -349,7 +352,7 @@ impl<const W: usize> Search<'_, W> {
                 let e = self.add(thread, Kind::Unlock, INIT);
                 self.unlock(thread, e)
             }
-            Want::Fence(order) if self.fence_is_event(order) => {
+            Want::Fence(_) if self.g.model.is_weak() => {
                 let e = self.add(thread, Kind::Fence, INIT);
                 self.fence(thread, e)
             }
