@@ -369,6 +369,11 @@ fn a_reset_lets_no_old_request_through() {
     host.post(0, 7);
     host.run();
     host.frame(&udp(1, b"lost"));
+    host.set(map::RDBAL + 0x40, 0x1_4000);
+    host.set(map::RDLEN + 0x40, 128);
+    host.set(map::RXDCTL + 0x40, queue::ENABLE);
+    host.set(map::RDT + 0x40, 3);
+    assert!(host.dev.has_output(), "a fetch waits for the bus");
     let held = std::mem::take(&mut host.held);
     host.set(map::CTRL, 1 << 26);
     assert!(!host.dev.has_output());

@@ -137,6 +137,15 @@ fn head_write_back_writes_the_head_and_no_descriptor() {
     assert_eq!(host.mem[0x20_0000..0x20_0004], [3, 0, 0, 0]);
     assert!(!host.tx_done(0) && !host.tx_done(2));
     assert!(host.writes.iter().all(|w| (w.0, w.2) == (What::Record, 4)));
+    // WTHRESH must be 0 with it; the head is written at once all the same.
+    host.set(map::TXDCTL, 0);
+    host.set(map::TXDCTL, LINUX | 8 << queue::WTHRESH_SHIFT | queue::ENABLE);
+    assert_eq!(host.misused(Misuse::HeadWriteBackThreshold), 1);
+    let d = whole(&mut host, TX_BUF, &udp(1, &[1; 60]));
+    host.queue_tx(&[d]);
+    host.kick();
+    host.run();
+    assert_eq!(host.mem[0x20_0000..0x20_0004], [4, 0, 0, 0]);
 }
 
 #[test]
