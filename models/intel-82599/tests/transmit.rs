@@ -322,9 +322,14 @@ fn a_queue_that_stops_inside_a_packet_lets_the_others_go_on() {
 fn while_the_function_is_kept_off_the_bus_nothing_new_is_asked_for() {
     let mut host = Host::receiving(Params::zero(), 1, 8);
     host.start_tx(64, LINUX);
+    host.hold_reads = true;
     host.post(0, 7);
     host.run();
+    host.hold_reads = false;
     host.set(map::CTRL, ctrl::GIO_DIS);
+    assert_ne!(host.get(map::STATUS) & status::GIO_MASTER, 0, "a read is open");
+    let (tag, bytes) = host.held.remove(0);
+    host.dev.dma_complete(tag, &bytes);
     host.frame(&udp(1, &[1; 60]));
     let d = whole(&mut host, TX_BUF, &udp(1, &[1; 60]));
     host.queue_tx(&[d]);
