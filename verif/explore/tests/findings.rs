@@ -1,4 +1,4 @@
-//! Planted faults are found wherever the threads run, and what is found can be replayed.
+//! What the search over schedules finds: races by the orders of C11, and deadlocks with their places.
 
 #[path = "common/faults.rs"]
 mod faults;
@@ -8,65 +8,6 @@ use pollproof_explore::rt::{self, Ordering, Ordering::*};
 use pollproof_explore::{explore, Config, End, StepKind, What};
 use std::ops::ControlFlow::{Break, Continue};
 use std::panic::Location;
-
-/// Runs `a` and `b` in every placement: one on the main thread or both children, in either order.
-fn placements(run: &dyn Fn(usize)) {
-    (0..4).for_each(run);
-}
-
-fn place(placement: usize, a: Box<dyn FnOnce()>, b: Box<dyn FnOnce()>) {
-    let at = Location::caller();
-    let (first, second) = if placement & 1 == 0 { (a, b) } else { (b, a) };
-    let child = rt::spawn(first, at);
-    if placement & 2 == 0 {
-        second();
-    } else {
-        rt::spawn(second, at);
-    }
-    rt::join(child, at);
-}
-
-#[test]
-fn an_own_earlier_load_does_not_hide_a_store_from_another_load() {
-    let at = Location::caller();
-    for planted in [0, 1] {
-        placements(&|placement| {
-            let found = find(&|| {
-                let x = rt::atomic_new(0, 32);
-                let a = move || {
-                    rt::load(x, Relaxed, at);
-                    rt::store(x, 1, Relaxed, at);
-                };
-                let b = move || assert_ne!(rt::load(x, Relaxed, at), planted, "planted");
-                place(placement, Box::new(a), Box::new(b));
-            });
-            let (text, _) = found.expect("found");
-            assert!(text.contains("planted") && text.contains("findings.rs:"), "{text}");
-        });
-    }
-}
-
-#[test]
-fn a_node_published_before_its_data_is_found_with_the_lookup_on_any_thread() {
-    let at = Location::caller();
-    placements(&|placement| {
-        let found = find(&|| {
-            let (head, data) = (rt::atomic_new(0, 32), rt::atomic_new(0, 32));
-            let add = move || {
-                rt::load(head, Relaxed, at);
-                rt::store(head, 1, Release, at);
-                rt::store(data, 7, Relaxed, at);
-            };
-            let lookup = move || {
-                if rt::load(head, Acquire, at) == 1 {
-                    assert_eq!(rt::load(data, Relaxed, at), 7, "not initialised");
-                }
-            };
-            place(placement, Box::new(add), Box::new(lookup));
-        });
-        assert!(found.expect("found").0.contains("not initialised"));
-    });
-}
 
 const DATA: What = What { rule: "PUBLISH", name: "data" };
 
