@@ -3,6 +3,7 @@
 pub mod explored;
 pub mod run;
 pub mod scenario;
+pub mod team;
 pub mod timed;
 
-pub use pollproof_engines::Verdict;
+pub use pollproof_engines::{Checkpoint, Estimate, Progress, Verdict, Wish};

@@ -2,8 +2,8 @@
 
 use crate::scenario::{EngineKind, Scenario};
 use pollproof_engines::{
-    check_explore, check_loom, check_shuttle, minimise_explore, replay_explore, AtEnd, Config,
-    EngineFinding, Model, Outcome, Token, TraceLine, Verdict, Walk,
+    check_explore, check_loom, check_shuttle, minimise_explore, replay_explore, smallest_explore,
+    AtEnd, Config, EngineFinding, Model, Outcome, Token, TraceLine, Verdict, Walk,
 };
 use pollproof_events::{with_visitor, Record};
 use pollproof_rules::{Finding, Judge};
@@ -113,7 +113,7 @@ impl Run {
 
 /// What the end of each execution adds to.
 #[derive(Default)]
-struct Watch {
+pub(crate) struct Watch {
     events: u64,
     reached: BTreeSet<(&'static str, &'static str)>,
     /// Events of the execution that failed last.
@@ -173,10 +173,10 @@ fn judge_each(records: Records, watch: Rc<RefCell<Watch>>, only: Option<&'static
 ///
 /// An execution that is given up as redundant never reaches its end, so each one starts by
 /// forgetting what is left of the one before.
-fn watched<R>(
+pub(crate) fn watched_on<R>(
     change: Change,
     body: fn(),
-    check: impl FnOnce(Box<dyn Fn()>, AtEnd) -> R,
+    check: &mut dyn FnMut(Box<dyn Fn()>, AtEnd) -> R,
 ) -> (R, Watch) {
     let records: Records = Rc::default();
     let watch: Rc<RefCell<Watch>> = Rc::default();
@@ -191,6 +191,40 @@ fn watched<R>(
     });
     let watch = std::mem::take(&mut *watch.borrow_mut());
     (outcome, watch)
+}
+
+fn watched<R>(
+    change: Change,
+    body: fn(),
+    check: impl FnOnce(Box<dyn Fn()>, AtEnd) -> R,
+) -> (R, Watch) {
+    let mut check = Some(check);
+    watched_on(change, body, &mut |program, at_end| match check.take() {
+        Some(check) => check(program, at_end),
+        None => unreachable!("it is called once"),
+    })
+}
+
+/// What several workers saw, as a run; a finding is made smaller.
+pub(crate) fn finish(
+    scenario: &'static Scenario,
+    engine: EngineKind,
+    change: Change,
+    limits: &Limits,
+    outcome: Outcome,
+    watches: Vec<Watch>,
+) -> Run {
+    let mut all = Watch::default();
+    for watch in watches {
+        all.events += watch.events;
+        all.reached.extend(watch.reached);
+        if !watch.failed.is_empty() {
+            (all.failed, all.event, all.others) = (watch.failed, watch.event, watch.others);
+        }
+    }
+    let mut run = to_run(scenario, engine, outcome, all);
+    minimise(&mut run, change, &config(scenario, engine, change, limits), limits);
+    run
 }
 
 /// Runs a scenario under an engine, as it is or with a change.
@@ -218,7 +252,12 @@ pub fn run(
     run
 }
 
-fn config(scenario: &Scenario, engine: EngineKind, change: Change, limits: &Limits) -> Config {
+pub(crate) fn config(
+    scenario: &Scenario,
+    engine: EngineKind,
+    change: Change,
+    limits: &Limits,
+) -> Config {
     let bound = (engine == EngineKind::Loom).then_some(scenario.loom_preemptions).flatten();
     Config {
         search: engine.search().unwrap_or(Config::default().search),
@@ -264,14 +303,15 @@ fn last_before(records: &[Record], step: u64) -> Option<u64> {
 /// Looks for the same failure with fewer preemptions, and shows that one instead.
 fn minimise(run: &mut Run, change: Change, config: &Config, limits: &Limits) {
     let Some(found) = &run.found else { return };
-    let Some(Ok(schedule)) = found.schedule.as_ref().map(|s| s.parse()) else { return };
-    let rule = found.rule;
-    let (smaller, _) = watched(change, run.scenario.body, |body, at_end| {
-        minimise_explore(config, &schedule, rule, limits.minimise, body, at_end)
+    let Some(Ok(token)) = found.schedule.as_ref().map(|s| s.parse()) else { return };
+    let (rule, most) = (found.rule, limits.minimise);
+    let (smaller, _) = watched(change, run.scenario.body, |body, at_end| match &token {
+        Token::Schedule(schedule) => minimise_explore(config, schedule, rule, most, body, at_end)
+            .map(|m| m.schedule.to_string()),
+        Token::Graph(_) => smallest_explore(config, rule, most, body, at_end),
     });
     let Some(smaller) = smaller else { return };
-    let replayed = replay(run.scenario, change, &smaller.schedule.to_string());
-    if let Ok(Run { found: Some(found), .. }) = replayed {
+    if let Ok(Run { found: Some(found), .. }) = replay(run.scenario, change, &smaller) {
         run.found = Some(found);
     }
 }

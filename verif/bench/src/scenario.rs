@@ -51,6 +51,11 @@ impl EngineKind {
         }
     }
 
+    /// The memory model in one word.
+    pub fn short_model(self) -> &'static str {
+        self.memory_model().split_whitespace().next().unwrap_or_default()
+    }
+
     /// Whether it is our explorer, under any memory model.
     pub fn is_explore(self) -> bool {
         self.name() == "explore"

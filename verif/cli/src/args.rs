@@ -62,8 +62,10 @@ pub enum Format {
 /// Engine to use.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
-    /// Our explorer.
+    /// Our explorer: execution graphs under SC, TSO and RC11.
     Explore,
+    /// Our explorer's other search: SC interleavings by source sets.
+    Schedules,
     /// loom.
     Loom,
     /// shuttle.
@@ -124,9 +126,35 @@ pub struct ExploreArgs {
     /// Engine.
     #[arg(long, value_enum, default_value = "explore")]
     pub engine: Engine,
+    /// Memory model of our explorer; without it each of SC, TSO and RC11.
+    #[arg(long, value_enum)]
+    pub model: Option<Model>,
+    /// Workers that share the search of our explorer.
+    #[arg(long, default_value_t = 1)]
+    pub jobs: usize,
+    /// Writes what is left to this file every few seconds, and when the time is over (one model).
+    #[arg(long, requires = "model")]
+    pub checkpoint: Option<PathBuf>,
+    /// Goes on from this file.
+    #[arg(long, requires = "model")]
+    pub resume: Option<PathBuf>,
+    /// Processor seconds before the search is cut and called UNKNOWN.
+    #[arg(long)]
+    pub cpu_seconds: Option<f64>,
     /// Limits.
     #[command(flatten)]
     pub limits: LimitArgs,
+}
+
+/// Memory model.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Model {
+    /// Sequential consistency.
+    Sc,
+    /// x86.
+    Tso,
+    /// C11 as repaired (RC11).
+    Rc11,
 }
 
 /// `barriers`.

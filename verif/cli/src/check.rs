@@ -37,6 +37,7 @@ pub fn check(args: &CheckArgs, quiet: bool) -> anyhow::Result<u8> {
         None => Engines::Default,
         Some(Engine::All) => Engines::All,
         Some(Engine::Explore) => Engines::One(EngineKind::Explore),
+        Some(Engine::Schedules) => Engines::One(EngineKind::Schedules),
         Some(Engine::Loom) => Engines::One(EngineKind::Loom),
         Some(Engine::Shuttle) => Engines::One(EngineKind::Shuttle),
     };
@@ -196,6 +197,7 @@ fn print_scenarios(report: &CheckReport) {
             vec![
                 run.scenario.id.into(),
                 run.engine.name().into(),
+                run.engine.short_model().into(),
                 run.scenario.threads.to_string(),
                 run.executions.to_string(),
                 optimum(run).map_or("-".into(), |n| n.to_string()),
@@ -203,7 +205,7 @@ fn print_scenarios(report: &CheckReport) {
             ]
         })
         .collect();
-    let header = ["scenario", "engine", "threads", "runs", "optimum", "verdict"];
+    let header = ["scenario", "engine", "model", "threads", "runs", "optimum", "verdict"];
     outln!("{}", table(&header, &rows));
 }
 

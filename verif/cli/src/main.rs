@@ -5,6 +5,7 @@ mod output;
 mod args;
 mod check;
 mod exit;
+mod explore;
 mod one;
 mod progress;
 mod run;
@@ -43,7 +44,7 @@ fn dispatch(args: &args::Args) -> anyhow::Result<u8> {
         List => Ok(one::list()),
         Explain { id } => one::explain(id),
         Replay { token } => one::replay(token),
-        Explore(options) => one::explore(options, args.quiet),
+        Explore(options) => explore::explore(options, args.quiet),
         Barriers(options) => one::barriers(options, args.quiet),
         Run(options) => run::run(options),
         Doctor => Ok(one::doctor()),

@@ -1,13 +1,12 @@
 //! Commands about one thing: list, explain, replay, explore, barriers, doctor, completions.
 
-use crate::args::{Args, BarrierArgs, Engine, ExploreArgs};
+use crate::args::{Args, BarrierArgs};
 use crate::check::{finding_text, limits};
 use crate::exit;
 use crate::progress::Progress;
 use anyhow::{anyhow, bail};
 use clap::CommandFactory;
-use pollproof_bench::run::{run, Change, Limits};
-use pollproof_bench::scenario::EngineKind;
+use pollproof_bench::run::Limits;
 use pollproof_bugs::barriers::sweep;
 use pollproof_bugs::{questions, scenarios, stories, token};
 use pollproof_report::{lanes, table};
@@ -92,57 +91,6 @@ pub fn replay(text: &str) -> anyhow::Result<u8> {
     outln!();
     out!("{}", finding_text(&run, bug, &Limits::default()).unwrap_or_default());
     Ok(exit::FINDINGS)
-}
-
-/// One scenario under one engine.
-pub fn explore(args: &ExploreArgs, quiet: bool) -> anyhow::Result<u8> {
-    let scenario = token::scenario(&args.scenario).ok_or_else(|| {
-        anyhow!("unknown scenario '{}'; 'pollproof list' shows them", args.scenario)
-    })?;
-    let bug = match &args.bug {
-        None => "",
-        Some(id) => {
-            let story = stories::ALL.iter().find(|s| s.id.eq_ignore_ascii_case(id));
-            story.ok_or_else(|| anyhow!("unknown bug '{id}'; 'pollproof list' shows them"))?.id
-        }
-    };
-    let engines = match args.engine {
-        Engine::Explore => vec![EngineKind::Explore],
-        Engine::Loom => vec![EngineKind::Loom],
-        Engine::Shuttle => vec![EngineKind::Shuttle],
-        Engine::All => scenario.engines.to_vec(),
-    };
-    let limits = limits(&args.limits);
-    let mut worst = exit::CLEAN;
-    let mut progress = Progress::new(quiet);
-    for engine in engines {
-        if !scenario.engines.contains(&engine) {
-            bail!("{} can not run under {}", scenario.id, engine.name());
-        }
-        progress.tell(&format!("{} under {}", scenario.id, engine.name()));
-        let run = run(scenario, engine, Change { bug, ..Change::default() }, &limits);
-        progress.done();
-        let (id, name) = (scenario.id, engine.name());
-        outln!("{id} under {name}: {} executions, {} redundant", run.executions, run.blocked);
-        for (rule, point) in &run.unreached {
-            outln!("  never reached: {rule} {point}");
-        }
-        worst = worst.max(match (finding_text(&run, bug, &limits), run.is_inconclusive()) {
-            (Some(text), _) => {
-                out!("{text}");
-                exit::FINDINGS
-            }
-            (None, inconclusive) => {
-                outln!("  {}", run.verdict);
-                if inconclusive {
-                    exit::INCONCLUSIVE
-                } else {
-                    exit::CLEAN
-                }
-            }
-        });
-    }
-    Ok(worst)
 }
 
 /// The sweep over barriers.

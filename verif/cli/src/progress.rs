@@ -14,6 +14,11 @@ impl Progress {
         Self { live: !quiet && std::io::stderr().is_terminal(), shown: 0 }
     }
 
+    /// Whether anybody looks.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
     /// What is about to run.
     pub fn tell(&mut self, what: &str) {
         if self.live {

@@ -12,7 +12,7 @@ use pollproof_sync::{cpu, switch, What};
 use std::ops::ControlFlow::{self, Break, Continue};
 use std::rc::Rc;
 
-struct Explore;
+pub(crate) struct Explore;
 struct Atomic(rt::Atomic);
 struct Plain(rt::Plain);
 struct Lock(rt::Lock);
@@ -182,6 +182,31 @@ pub fn minimise_explore(
     })
 }
 
+/// The token of the execution that breaks `rule` with the fewest preemptions, then steps, among the
+/// first `max_executions`: for failures that no schedule replays. None when none of them does.
+pub fn smallest_explore(
+    cfg: &Config,
+    rule: &'static str,
+    max_executions: u64,
+    program: impl Fn() + 'static,
+    mut at_end: AtEnd,
+) -> Option<String> {
+    let config = ex::Config { max_executions, ..explore_config(cfg) };
+    let mut least: Option<((u32, usize), String)> = None;
+    enter(Rc::new(Explore), || {
+        ex::explore(&config, &fresh(program), &mut |e| {
+            if findings(e, cfg.ignore_races, &mut at_end).iter().any(|f| f.rule == rule) {
+                let size = (e.preemptions(), e.steps().len());
+                if least.as_ref().is_none_or(|(least, _)| size < *least) {
+                    least = Some((size, e.token()));
+                }
+            }
+            Continue(())
+        });
+    });
+    least.map(|(_, token)| token)
+}
+
 /// Classes of equivalent executions of `program`, counted by running every interleaving; `None`
 /// when there are more than `max_interleavings`. What [`check_explore`] runs must be as many.
 pub fn classes_explore(max_interleavings: u64, program: impl Fn() + 'static) -> Option<u64> {
@@ -189,7 +214,7 @@ pub fn classes_explore(max_interleavings: u64, program: impl Fn() + 'static) -> 
 }
 
 /// `program` as the first thread of an execution that remembers nothing of the one before.
-fn fresh(program: impl Fn()) -> impl Fn() {
+pub(crate) fn fresh(program: impl Fn()) -> impl Fn() {
     move || {
         cpu::begin(0);
         let _ = switch::take_faults();
@@ -197,7 +222,7 @@ fn fresh(program: impl Fn()) -> impl Fn() {
     }
 }
 
-fn explore_config(cfg: &Config) -> ex::Config {
+pub(crate) fn explore_config(cfg: &Config) -> ex::Config {
     ex::Config {
         max_executions: cfg.max_executions,
         max_steps: cfg.max_steps as u64,
@@ -242,7 +267,7 @@ fn run(
     outcome
 }
 
-fn verdict(cfg: &Config, coverage: ex::Coverage, stopped: bool) -> Verdict {
+pub(crate) fn verdict(cfg: &Config, coverage: ex::Coverage, stopped: bool) -> Verdict {
     match coverage {
         _ if stopped => Verdict::Unknown("stopped".into()),
         ex::Coverage::Executions => {
@@ -271,7 +296,11 @@ fn verdict(cfg: &Config, coverage: ex::Coverage, stopped: bool) -> Verdict {
 }
 
 /// All that is wrong with an execution, the caller's word first.
-fn findings(e: &ex::Execution<'_>, ignore_races: bool, at_end: &mut AtEnd) -> Vec<EngineFinding> {
+pub(crate) fn findings(
+    e: &ex::Execution<'_>,
+    ignore_races: bool,
+    at_end: &mut AtEnd,
+) -> Vec<EngineFinding> {
     let mut found = crate::run::faults();
     let races = if ignore_races { &[] } else { e.races() };
     found.extend(races.iter().map(race));

@@ -114,14 +114,30 @@ pub struct Step {
 }
 
 impl Step {
-    /// Operation, object and values, without thread and place.
+    /// Operation, object and values, without thread and place; of graph searches also the number of
+    /// the step that wrote what was read, and whether that was old by then.
     pub fn what(&self) -> String {
         let (name, object) = (self.kind.name(), self.object);
-        match self.kind {
+        let text = match self.kind {
             StepKind::Join => format!("{name} T{object}"),
             StepKind::Lock | StepKind::Unlock => format!("{name} #{object}"),
+            StepKind::Fence | StepKind::Rest => name.to_string(),
+            StepKind::Choose => format!("{name} {}", self.before),
             k if k.writes() => format!("{name} #{object} {} -> {}", self.before, self.after),
             _ => format!("{name} #{object} = {}", self.before),
+        };
+        match self.reads_from {
+            Some(Some(step)) => format!("{text} from {}{}", step + 1, self.old()),
+            Some(None) if self.stale => format!("{text} from the start{}", self.old()),
+            _ => text,
+        }
+    }
+
+    fn old(&self) -> &'static str {
+        if self.stale {
+            ", STALE"
+        } else {
+            ""
         }
     }
 }
