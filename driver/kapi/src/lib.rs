@@ -69,6 +69,11 @@ pub trait Dma: Send + Sync {
     fn unmap_buf(&self, buf: DmaAddr);
     /// The buffer becomes packet data of the stack.
     fn hand_up(&self, buf: DmaAddr);
+    /// The stack is done with packet data of which the driver keeps the memory: the buffer is the
+    /// driver's again. A host without it keeps such buffers with the stack.
+    fn give_back(&self, _buf: DmaAddr) {}
+    /// Writes packet data that is to be sent, as its owner. A host without it sends what was there.
+    fn write_buf(&self, _buf: DmaAddr, _offset: usize, _from: &[u8]) {}
     /// Reads packet data, as the driver or the stack.
     fn read_buf(&self, buf: DmaAddr, offset: usize, into: &mut [u8]);
     /// Size of a packet buffer in bytes.
@@ -128,6 +133,9 @@ pub trait Clock: Send + Sync {
     fn now_ns(&self) -> u64;
     /// The poll method of a NAPI context is entered: a simulated clock charges for it.
     fn poll_begins(&self, _napi: u32) {}
+    /// `msleep`, `usleep_range`: at least so many nanoseconds pass. A clock that stands still, as
+    /// that of explored runs, comes back at once.
+    fn sleep_ns(&self, _ns: u64) {}
 }
 
 /// One-shot timers, numbered by their owner.

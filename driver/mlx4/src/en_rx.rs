@@ -112,6 +112,8 @@ impl RxQueue {
             hash: completion.rss_hash,
             napi_id: napi.napi_id(),
             buf,
+            page: None,
+            frags: Vec::new(),
             len: completion.byte_cnt as usize,
             csum_unnecessary: completion.checksum_ok,
         };

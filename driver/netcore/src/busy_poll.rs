@@ -4,6 +4,7 @@
 
 use crate::Net;
 use pollproof_sync::bug;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The device can not be polled now (it is down).
 pub const LL_FLUSH_FAILED: i32 = -1;
@@ -26,6 +27,9 @@ impl Net {
             }
         };
         pollproof_sync::cpu::local_bh_enable();
+        if let Ok(packets) = u64::try_from(work) {
+            self.low_latency_rx_packets.fetch_add(packets, Relaxed);
+        }
         work
     }
 }

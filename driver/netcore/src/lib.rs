@@ -8,6 +8,7 @@ mod busy_poll;
 mod hash;
 mod napi;
 mod netpoll;
+mod page;
 mod skb;
 mod socket;
 mod softirq;
@@ -16,12 +17,14 @@ mod threaded;
 pub use busy_poll::{LL_FLUSH_BUSY, LL_FLUSH_FAILED};
 pub use hash::NapiHash;
 pub use napi::{Napi, NapiPoll, NapiState, POLL_WEIGHT};
-pub use skb::SkBuff;
+pub use page::Page;
+pub use skb::{Frag, SkBuff};
 pub use socket::{Arrival, Keep, Ledger};
 
 use pollproof_kapi::Below;
 use pollproof_sync::{Rcu, RcuForm};
 use softirq::Softnet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Which kernel's rules apply where they differ.
@@ -89,6 +92,8 @@ pub struct Net {
     pub hash: NapiHash,
     /// What arrived at the sockets.
     pub ledger: Ledger,
+    /// `LINUX_MIB_LOWLATENCYRXPACKETS`: packets that sockets took from queues by themselves.
+    low_latency_rx_packets: AtomicU64,
     pub(crate) below: Below,
     softnet: Vec<Softnet>,
     /// Memory of all NAPI contexts, by slot. A stale slot stays readable: the lifetime token, not a
@@ -103,6 +108,7 @@ impl Net {
             rcu: Rcu::new(options.cpus, options.rcu),
             hash: NapiHash::new(&options),
             ledger: Ledger::new(options.keep),
+            low_latency_rx_packets: AtomicU64::new(0),
             softnet: (0..options.cpus).map(|_| Softnet::default()).collect(),
             napis: Mutex::new(Vec::new()),
             below,
@@ -113,6 +119,16 @@ impl Net {
     /// What this core stands on.
     pub fn below(&self) -> &Below {
         &self.below
+    }
+
+    /// `LowLatencyRxPackets` of `/proc/net/netstat`.
+    pub fn low_latency_rx_packets(&self) -> u64 {
+        self.low_latency_rx_packets.load(Relaxed)
+    }
+
+    /// Whether any CPU has a softirq to run; only for who knows that nothing runs.
+    pub fn any_softirq_pending(&self) -> bool {
+        self.softnet.iter().any(Softnet::is_raised)
     }
 
     /// Contexts that were ever added: the most that a chain of the hash can hold.

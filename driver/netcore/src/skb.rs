@@ -1,6 +1,8 @@
-//! `struct sk_buff`, as far as receiving needs it: one linear buffer of DMA memory.
+//! `struct sk_buff`, as far as receiving needs it: a head in one buffer of DMA memory and more
+//! buffers behind it.
 
-use pollproof_kapi::DmaAddr;
+use crate::Page;
+use pollproof_kapi::{Dma, DmaAddr};
 
 /// A received packet on its way up.
 #[derive(Debug)]
@@ -11,10 +13,71 @@ pub struct SkBuff {
     pub hash: u32,
     /// `skb->napi_id`: the context it came through.
     pub napi_id: u32,
-    /// Buffer with the bytes, owned by the stack.
+    /// Buffer with the first bytes, owned by the stack.
     pub buf: DmaAddr,
-    /// Length of the packet in bytes.
+    /// Page that the buffer is half of; `None` if the buffer stands alone.
+    pub page: Option<Page>,
+    /// Length of the packet in bytes, all buffers.
     pub len: usize,
+    /// Buffers behind the first (`skb_shinfo->frags`), in order.
+    pub frags: Vec<Frag>,
     /// `CHECKSUM_UNNECESSARY`: the device found the L4 checksum good.
     pub csum_unnecessary: bool,
+}
+
+/// A part of a packet in a buffer of its own (`skb_frag_t`).
+#[derive(Debug)]
+pub struct Frag {
+    /// The buffer, owned by the stack.
+    pub buf: DmaAddr,
+    /// Page that it is half of.
+    pub page: Option<Page>,
+    /// Bytes in it.
+    pub len: usize,
+}
+
+impl SkBuff {
+    /// Bytes in the first buffer (`skb_headlen`).
+    pub fn head_len(&self) -> usize {
+        self.len.saturating_sub(self.frags.iter().map(|f| f.len).sum())
+    }
+
+    /// `skb_add_rx_frag`.
+    pub fn add_rx_frag(&mut self, frag: Frag) {
+        self.len += frag.len;
+        self.frags.push(frag);
+    }
+
+    /// The bytes of the packet, read from its buffers.
+    pub(crate) fn copy_bits(&self, dma: &dyn Dma) -> Vec<u8> {
+        let room = dma.buf_len();
+        let mut bytes = vec![0; self.head_len().min(room)];
+        dma.read_buf(self.buf, 0, &mut bytes);
+        for frag in &self.frags {
+            let from = bytes.len();
+            bytes.resize(from + frag.len.min(room), 0);
+            dma.read_buf(frag.buf, 0, &mut bytes[from..]);
+        }
+        bytes
+    }
+
+    /// Gives all buffers back.
+    pub(crate) fn release(self, dma: &dyn Dma) {
+        release(dma, self.buf, self.page.as_ref());
+        for frag in self.frags {
+            release(dma, frag.buf, frag.page.as_ref());
+        }
+    }
+}
+
+/// The stack is done with a buffer.
+fn release(dma: &dyn Dma, buf: DmaAddr, page: Option<&Page>) {
+    match page {
+        None => dma.free_buf(buf),
+        Some(page) => {
+            // Before the reference is dropped: who sees the count fall may post the half at once.
+            dma.give_back(buf);
+            page.put(dma);
+        }
+    }
 }

@@ -5,7 +5,7 @@
 
 use crate::{lock, Net, SkBuff};
 use pollproof_events::{emit, Event, SkbEnd};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::Mutex;
 
 /// What the ledger keeps.
@@ -37,6 +37,8 @@ pub struct Ledger {
     keep: Keep,
     packets: AtomicU64,
     bytes: AtomicU64,
+    /// `sk_napi_id` of the socket that got a packet last.
+    last_napi_id: AtomicU32,
     arrivals: Mutex<Vec<Arrival>>,
 }
 
@@ -46,6 +48,7 @@ impl Ledger {
             keep,
             packets: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            last_napi_id: AtomicU32::new(0),
             arrivals: Mutex::new(Vec::new()),
         }
     }
@@ -58,6 +61,11 @@ impl Ledger {
     /// Bytes that arrived.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
+    }
+
+    /// `sk_napi_id` of the socket that got a packet last; 0 before any did.
+    pub fn last_napi_id(&self) -> u32 {
+        self.last_napi_id.load(Relaxed)
     }
 
     /// Takes the arrivals kept so far.
@@ -77,9 +85,10 @@ impl Net {
         let dma = &self.below.dma;
         self.ledger.packets.fetch_add(1, Relaxed);
         self.ledger.bytes.fetch_add(skb.len as u64, Relaxed);
+        // sk_mark_ll.
+        self.ledger.last_napi_id.store(skb.napi_id, Relaxed);
         if self.ledger.keep == Keep::Bytes {
-            let mut bytes = vec![0; skb.len.min(dma.buf_len())];
-            dma.read_buf(skb.buf, 0, &mut bytes);
+            let bytes = skb.copy_bits(&**dma);
             lock(&self.ledger.arrivals).push(Arrival {
                 socket: skb.hash,
                 number: skb.number,
@@ -88,15 +97,20 @@ impl Net {
                 bytes,
             });
         }
-        dma.free_buf(skb.buf);
-        let end = SkbEnd::Socket(skb.hash);
-        emit(Event::SkbEnd { skb: skb.number, flow: skb.hash, end });
+        let (number, flow) = (skb.number, skb.hash);
+        skb.release(&**dma);
+        emit(Event::SkbEnd { skb: number, flow, end: SkbEnd::Socket(flow) });
     }
 
     /// `kfree_skb` with a reason: the packet ends here and is counted.
     pub fn kfree_skb(&self, skb: SkBuff, why: &'static str) {
-        self.below.dma.free_buf(skb.buf);
-        let end = SkbEnd::Dropped(why);
-        emit(Event::SkbEnd { skb: skb.number, flow: skb.hash, end });
+        let (number, flow) = (skb.number, skb.hash);
+        skb.release(&*self.below.dma);
+        emit(Event::SkbEnd { skb: number, flow, end: SkbEnd::Dropped(why) });
+    }
+
+    /// Frees a packet that never became whole, so that nobody was told of it.
+    pub fn kfree_skb_unfinished(&self, skb: SkBuff) {
+        skb.release(&*self.below.dma);
     }
 }

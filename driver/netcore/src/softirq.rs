@@ -24,6 +24,10 @@ pub(crate) struct Softnet {
 }
 
 impl Softnet {
+    pub(crate) fn is_raised(&self) -> bool {
+        self.raised.load(Relaxed)
+    }
+
     #[track_caller]
     fn squeezed(&self) {
         self.time_squeeze.fetch_add(1, Relaxed);

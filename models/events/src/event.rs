@@ -1,5 +1,7 @@
 //! The events, in the order a frame meets them; the corridors refill, rearm, complete follow.
 
+use crate::state::{PortState, RestCq, TailRing};
+
 /// Number of a completion queue.
 pub type CqId = u32;
 /// Number of a receive or send ring.
@@ -53,25 +55,6 @@ pub enum SkbEnd {
     Socket(u32),
     /// Dropped for a counted reason.
     Dropped(&'static str),
-}
-
-/// State of one completion queue when nothing runs any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RestCq {
-    /// The queue.
-    pub cq: CqId,
-    /// NAPI that serves it.
-    pub napi: NapiId,
-    /// Completions that the device wrote and the driver did not consume.
-    pub unconsumed: u32,
-    /// Receive buffers posted.
-    pub posted: u32,
-    /// Whether the queue is in use (opened, not stopped).
-    pub enabled: bool,
-    /// Whether the device would signal the next completion.
-    pub armed: bool,
-    /// Whether somebody is still coming: an interrupt, a poll, a timer or a retry is pending.
-    pub wakeup: bool,
 }
 
 /// One thing that happened, as seen from outside.
@@ -332,6 +315,16 @@ pub enum Event {
         /// NAPI on whose behalf.
         napi: NapiId,
     },
+    /// The completion consumed last did not end its packet: the next one goes on with it, and the
+    /// packet will have the identity of the one that ends it.
+    CqePartial {
+        /// Queue.
+        cq: CqId,
+        /// Free-running consumer index.
+        index: u32,
+        /// NAPI on whose behalf.
+        napi: NapiId,
+    },
     /// The driver published its consumer index.
     CqSetCi {
         /// Queue.
@@ -408,6 +401,35 @@ pub enum Event {
         /// Its CQ.
         cq: CqId,
     },
+    // Rings whose tail is a register.
+    /// A ring was set up: its tail is this register. It is empty, its indexes are 0.
+    TailRing(TailRing),
+    /// A descriptor of such a ring was written with the address of this buffer; 0 is none.
+    Descriptor {
+        /// Register of the ring's tail.
+        tail: u64,
+        /// Index in the ring.
+        index: u32,
+        /// Buffer.
+        buf: u64,
+    },
+    /// The driver found so many more descriptors of a transmit ring to be done.
+    TxDone {
+        /// Register of the ring's tail.
+        tail: u64,
+        /// Descriptors.
+        count: u32,
+    },
+    // The life of a port.
+    /// A port is in this state from here on.
+    Port {
+        /// Port.
+        port: u32,
+        /// State.
+        state: PortState,
+    },
+    /// The function left the bus: its registers read all ones.
+    FunctionRemoved,
     // Time.
     /// A NAPI timer was started.
     TimerStart {

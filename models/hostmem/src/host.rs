@@ -160,6 +160,20 @@ impl HostMem {
         self.ledger.move_buf(buf, Move::HandUp);
     }
 
+    /// The stack gives a buffer back whose memory the driver kept.
+    #[track_caller]
+    pub fn give_back(&mut self, buf: u64) {
+        self.ledger.move_buf(buf, Move::GiveBack);
+    }
+
+    /// Writes packet data that is to be sent; nothing happens when it may not be written.
+    #[track_caller]
+    pub fn write_buf(&mut self, buf: u64, offset: usize, from: &[u8]) {
+        if let Some(index) = self.ledger.cpu_buf(buf, offset, from.len()) {
+            self.bufs[index][offset..offset + from.len()].copy_from_slice(from);
+        }
+    }
+
     /// Reads packet data, as the driver or the stack; zeros when it may not be read.
     #[track_caller]
     pub fn read_buf(&mut self, buf: u64, offset: usize, into: &mut [u8]) {

@@ -36,6 +36,7 @@ pub(crate) enum Move {
     Map,
     Unmap,
     HandUp,
+    GiveBack,
 }
 
 /// A buffer that was allocated.
@@ -258,6 +259,7 @@ impl Ledger {
             (Move::Map, Owner::Driver) => Owner::Device,
             (Move::Unmap, Owner::Device) => Owner::Driver,
             (Move::HandUp, Owner::Driver) => Owner::Stack,
+            (Move::GiveBack, Owner::Stack) => Owner::Driver,
             _ => {
                 self.illegal(buf, Owner::Driver, from, wrong_move(action, from));
                 return None;
@@ -339,5 +341,6 @@ fn wrong_move(action: Move, from: Owner) -> &'static str {
         (Move::HandUp, Owner::Device) => "hand up of a buffer that the device owns",
         (Move::HandUp, Owner::Stack) => "second hand up of a buffer",
         (Move::HandUp, _) => "hand up after free of a buffer",
+        (Move::GiveBack, _) => "return of a buffer that the stack does not own",
     }
 }

@@ -42,7 +42,15 @@ pub fn room(event: &Event) -> Room {
         DmaWrite { .. } | DmaRead { .. } | Own { .. } | IllegalAccess { .. } => Room::Memory,
         Msix { .. } | Irq { .. } | IrqMask { .. } => Room::Bell,
         MmioWrite { .. } | MmioRead { .. } => Room::Bell,
-        CqeConsume { .. } | CqSetCi { .. } | SkbBuilt { .. } | Refill { .. } => Room::Driver,
+        CqeConsume { .. }
+        | CqePartial { .. }
+        | CqSetCi { .. }
+        | SkbBuilt { .. }
+        | Refill { .. }
+        | TailRing(_)
+        | Descriptor { .. }
+        | TxDone { .. }
+        | Port { .. } => Room::Driver,
         Doorbell { .. } | RefillFailed { .. } | ArmCq { .. } => Room::Driver,
         RingStopped { .. } | RingStarted { .. } => Room::Driver,
         SkbEnd { .. } => Room::Socket,
@@ -93,6 +101,7 @@ pub fn text(event: &Event) -> String {
         NapiComplete { work, done, .. } => format!("complete({work}) says {done}"),
         NapiCompleteUnowned { .. } => "complete by one that does not own it".into(),
         CqeConsume { index, .. } => format!("takes completion {index}"),
+        CqePartial { index, .. } => format!("packet goes on after {index}"),
         CqSetCi { consumer, .. } => format!("consumer index {consumer}"),
         SkbBuilt { len, .. } => format!("packet of {len} B"),
         SkbEnd { skb, end: pollproof_events::SkbEnd::Socket(_), .. } => {
@@ -107,6 +116,11 @@ pub fn text(event: &Event) -> String {
         ArmCq { consumer, sn, .. } => format!("arms at {consumer}, sn {sn}"),
         RingStopped { ring, .. } => format!("ring {ring:#x} stopped"),
         RingStarted { ring, .. } => format!("ring {ring:#x} started"),
+        TailRing(ring) => format!("ring of {} with its tail at {:#x}", ring.entries, ring.tail),
+        Descriptor { tail, index, .. } => format!("descriptor {index} of {tail:#x} written"),
+        TxDone { count, .. } => format!("{count} descriptors sent"),
+        Port { state, .. } => format!("port is {state:?}"),
+        FunctionRemoved => "the function leaves the bus".into(),
         TimerStart { delay_ns, .. } => format!("timer in {delay_ns} ns"),
         TimerFired { .. } => "timer fires".into(),
         TimeSqueeze { cpu } => format!("CPU {cpu} runs out of budget"),
