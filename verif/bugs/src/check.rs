@@ -122,6 +122,42 @@ impl CheckReport {
     }
 }
 
+/// Whether engines say the same of what several of them ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// Bugs and scenarios that several engines ran.
+    pub compared: usize,
+    /// Those of which all say the same.
+    pub agree: usize,
+    /// The others: id, engine that says otherwise, and why.
+    pub differ: Vec<(&'static str, EngineKind, String)>,
+}
+
+impl CheckReport {
+    /// What engines say of each bug and scenario, side by side.
+    pub fn agreement(&self) -> Agreement {
+        let mut said: BTreeMap<(&str, bool), Vec<(EngineKind, bool, String)>> = BTreeMap::new();
+        for row in &self.bugs {
+            let why = row.unseen.unwrap_or("it was missed").to_string();
+            let caught = row.caught() == Some(true);
+            said.entry((row.story.id, true)).or_default().push((row.engine, caught, why));
+        }
+        for ScenarioRow { run, .. } in &self.scenarios {
+            let why = run.found.as_ref().map_or(String::new(), |f| f.message.clone());
+            let clean = run.found.is_none();
+            said.entry((run.scenario.id, false)).or_default().push((run.engine, clean, why));
+        }
+        let mut agreement = Agreement::default();
+        for ((id, _), engines) in said.into_iter().filter(|(_, e)| e.len() > 1) {
+            agreement.compared += 1;
+            let others: Vec<_> = engines.into_iter().filter(|e| !e.1).collect();
+            agreement.agree += usize::from(others.is_empty());
+            agreement.differ.extend(others.into_iter().map(|(engine, _, why)| (id, engine, why)));
+        }
+        agreement
+    }
+}
+
 fn status_of(run: &Run) -> Status {
     match (&run.found, run.is_inconclusive()) {
         (Some(_), _) => Status::Findings,

@@ -41,6 +41,8 @@ pub enum Command {
     Barriers(BarrierArgs),
     /// Sends a capture through a NIC, its driver and the network core.
     Run(RunArgs),
+    /// Measures our explorer beside loom and shuttle, in executions a CPU-second.
+    Bench(BenchArgs),
     /// Tells what this machine has and what is missing.
     Doctor,
     /// Prints shell completions.
@@ -155,6 +157,27 @@ pub enum Model {
     Tso,
     /// C11 as repaired (RC11).
     Rc11,
+}
+
+/// `bench`.
+#[derive(ClapArgs)]
+pub struct BenchArgs {
+    /// What to measure.
+    #[arg(value_enum)]
+    pub what: Bench,
+    /// Processor seconds for each figure.
+    #[arg(long, default_value_t = 1.0)]
+    pub cpu_seconds: f64,
+    /// Output on standard output.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Bench {
+    /// The engines that choose the order.
+    Explore,
 }
 
 /// `barriers`.

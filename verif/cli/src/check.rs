@@ -7,7 +7,7 @@ use pollproof_bench::run::{Limits, Run};
 use pollproof_bench::scenario::EngineKind;
 use pollproof_bench::Verdict;
 use pollproof_bugs::check::{check as run_check, CheckReport, Engines, Selection, Status};
-use pollproof_bugs::check::{BugRow, QuestionRow, Surroundings};
+use pollproof_bugs::check::{Agreement, BugRow, QuestionRow, Surroundings};
 use pollproof_bugs::scenarios::optimal;
 use pollproof_bugs::token::token;
 use pollproof_report::{
@@ -123,6 +123,7 @@ fn print_text(report: &CheckReport, captures: &[CaptureJson], status: Status, li
     print_unexpected(report, limits);
     if !report.bugs.is_empty() || !report.scenarios.is_empty() {
         print_summary(report);
+        print_agreement(report);
     }
     outln!(
         "{}",
@@ -153,6 +154,17 @@ fn print_summary(report: &CheckReport) {
     );
 }
 
+fn print_agreement(report: &CheckReport) {
+    let Agreement { compared, agree, differ } = report.agreement();
+    if compared == 0 {
+        return;
+    }
+    outln!("engines and memory models agree on {agree} of {compared} bugs and scenarios");
+    for (id, engine, why) in differ {
+        outln!("  {id} under {}, {}: {why}", engine.name(), engine.short_model());
+    }
+}
+
 fn print_bugs(report: &CheckReport) {
     if report.bugs.is_empty() {
         return;
@@ -166,6 +178,7 @@ fn print_bugs(report: &CheckReport) {
                 row.story.id.into(),
                 row.story.rule.into(),
                 row.engine.name().into(),
+                row.engine.short_model().into(),
                 with.map_or("-".into(), |r| r.executions.to_string()),
                 with_bug(row).into(),
                 without_bug(row).into(),
@@ -177,12 +190,8 @@ fn print_bugs(report: &CheckReport) {
             ]
         })
         .collect();
-    let header = ["bug", "rule", "engine", "runs", "with it", "without", "verdict without"];
+    let header = ["bug", "rule", "engine", "model", "runs", "with it", "without", "verdict without"];
     outln!("{}", table(&header, &rows));
-    for row in report.bugs.iter().filter(|r| r.unseen.is_some()) {
-        let (id, engine) = (row.story.id, row.engine.name());
-        outln!("{id} is not visible to {engine}: {}", row.unseen.unwrap_or_default());
-    }
 }
 
 fn print_scenarios(report: &CheckReport) {

@@ -3,6 +3,7 @@
 #[macro_use]
 mod output;
 mod args;
+mod bench;
 mod check;
 mod exit;
 mod explore;
@@ -47,6 +48,7 @@ fn dispatch(args: &args::Args) -> anyhow::Result<u8> {
         Explore(options) => explore::explore(options, args.quiet),
         Barriers(options) => one::barriers(options, args.quiet),
         Run(options) => run::run(options),
+        Bench(options) => bench::bench(options, args.quiet),
         Doctor => Ok(one::doctor()),
         Completions { shell } => Ok(one::completions(*shell)),
     }

@@ -77,6 +77,10 @@ impl LockCell for Lock {
     fn unlock(&self, at: Loc) {
         rt::unlock(self.0, at);
     }
+    fn spinning(&self, at: Loc) {
+        // As the kernel's memory model says of an unlock and a lock that follows it.
+        rt::fence_at(Ordering::AcqRel, at);
+    }
 }
 
 impl Engine for Explore {
@@ -330,7 +334,7 @@ pub(crate) fn findings(
         found.insert(0, finding);
     }
     if let Some(first) = found.first_mut() {
-        first.schedule = Some(e.schedule().to_string());
+        first.schedule = Some(e.token());
         first.trace = trace(e);
     }
     found

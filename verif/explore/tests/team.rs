@@ -1,4 +1,5 @@
 //! Several workers, checkpoints and estimates: the same totals, whatever is done in between.
+#![allow(clippy::unwrap_used)] // A test that can not go on has failed.
 
 #[path = "common/scenarios.rs"]
 mod scenarios;

@@ -123,3 +123,29 @@ pub struct CaptureJson {
     /// What was found, if anything.
     pub finding: Option<String>,
 }
+
+/// What `bench --format json` prints.
+#[derive(Debug, Serialize)]
+pub struct BenchJson {
+    /// Version of the output.
+    pub schema_version: u32,
+    /// Measurements.
+    pub results: Vec<BenchResultJson>,
+}
+
+/// One measurement beside a peer's of the same run.
+#[derive(Debug, Serialize)]
+pub struct BenchResultJson {
+    /// What was measured.
+    pub id: String,
+    /// How much.
+    pub value: f64,
+    /// Of what.
+    pub unit: &'static str,
+    /// Who else.
+    pub peer: &'static str,
+    /// How much of the same.
+    pub peer_value: f64,
+    /// Value by the peer's.
+    pub ratio: f64,
+}

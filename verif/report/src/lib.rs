@@ -6,7 +6,10 @@ mod lanes;
 mod table;
 
 pub use finding::{narrative, FindingView};
-pub use json::{BugJson, CaptureJson, CheckJson, QuestionJson, ScenarioJson, SummaryJson};
+pub use json::{
+    BenchJson, BenchResultJson, BugJson, CaptureJson, CheckJson, QuestionJson, ScenarioJson,
+    SummaryJson,
+};
 pub use lanes::{lanes, room, text, Room};
 pub use table::table;
 

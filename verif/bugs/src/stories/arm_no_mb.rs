@@ -26,13 +26,10 @@ pub const STORY: Story = Story {
         virtqueue_enable_cb()",
     rule: "NO-LOST-WORK",
     scenario: &ARM_RECORD,
-    engine: EngineKind::Loom,
+    engine: EngineKind::ExploreTso,
     unseen_by: &[
-        (
-            EngineKind::Explore,
-            "its interleavings are sequentially consistent: the store is \
-            always seen before the load",
-        ),
+        (EngineKind::Explore, "under SC the store is always seen before the load"),
+        (EngineKind::Schedules, "under SC the store is always seen before the load"),
         (EngineKind::Shuttle, "all its atomics are sequentially consistent"),
     ],
 };

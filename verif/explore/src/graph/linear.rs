@@ -148,9 +148,9 @@ impl<const W: usize> Line<'_, '_, W> {
             self.emit(thread);
         }
         let born = from..=self.next[thread];
-        for child in 1..slots.len() {
-            let (parent, after) = slots[child].birth;
-            if slots[child].born && parent == thread && born.contains(&after) {
+        for (child, slot) in slots.iter().enumerate().skip(1) {
+            let (parent, after) = slot.birth;
+            if slot.born && parent == thread && born.contains(&after) {
                 self.run_ahead(child);
             }
         }
@@ -171,7 +171,11 @@ impl<const W: usize> Line<'_, '_, W> {
             steps.push(self.step(thread, at, &step_of));
             order[thread].push(steps.len() as u64);
         }
-        // Sources that come later in the order, which a graph does not have for its porf is followed.
+        // What a thread does before its first operation follows what started it.
+        for (child, slot) in slots.iter().enumerate().skip(1).filter(|(_, s)| s.born) {
+            let (parent, after) = slot.birth;
+            order[child][0] = order[parent].get(after).copied().unwrap_or(0);
+        }
         let mut newest: Vec<(u16, u32)> = Vec::new();
         for (i, &(thread, at)) in self.order.iter().enumerate() {
             let done = &slots[thread].done[at];

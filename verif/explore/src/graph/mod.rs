@@ -8,8 +8,11 @@
 
 mod bits;
 mod checkpoint;
+mod close;
 mod drive;
+mod enact;
 mod events;
+mod extend;
 mod item;
 mod linear;
 mod order;

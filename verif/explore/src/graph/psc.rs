@@ -47,7 +47,7 @@ impl<const W: usize> Graph<W> {
     }
 
     /// What reaches a write at this place by coherence or from-reads.
-    fn into_place(&self, loc: u16, place: usize) -> Bits<W> {
+    fn before_place(&self, loc: u16, place: usize) -> Bits<W> {
         let mut into = Bits::EMPTY;
         for at in 0..place {
             if at > 0 {
@@ -90,7 +90,7 @@ impl<const W: usize> Graph<W> {
             into.set(e);
         }
         if let Some(place) = n.place {
-            into |= self.into_place(n.loc, place);
+            into |= self.before_place(n.loc, place);
         }
         into.unset(n.event);
         into
@@ -140,7 +140,7 @@ impl<const W: usize> Graph<W> {
                     read = Some(place);
                 }
             }
-            into |= self.into_place(loc, write);
+            into |= self.before_place(loc, write);
             if let Some(place) = read {
                 into |= self.fences_into_read(loc, place);
             }

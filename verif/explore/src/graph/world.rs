@@ -122,6 +122,9 @@ const OBJECTS_MAX: u16 = u16::MAX / MAX_THREADS as u16 - 1;
 /// Operations between two steps before a thread counts as running forever.
 const IDLE_MAX: u64 = 10_000_000;
 
+/// A thread that was started and has not run yet: parent, number and body.
+pub(crate) type Newborn = (usize, usize, Box<dyn FnOnce()>);
+
 /// Parent and how many children it had before, of each thread but the first; shared by workers.
 pub(crate) type Names = Arc<Mutex<Vec<(u8, u16)>>>;
 
@@ -131,7 +134,7 @@ pub(crate) struct World {
     pub(crate) current: Option<usize>,
     pub(crate) aborting: bool,
     pub(crate) slots: Vec<Slot>,
-    pub(crate) newborn: Vec<(usize, usize, Box<dyn FnOnce()>)>,
+    pub(crate) newborn: Vec<Newborn>,
     pub(crate) objects: Vec<Object>,
     cells: Vec<PlainState>,
     pub(crate) races: Vec<Race>,

@@ -1,0 +1,81 @@
+//! `pollproof bench explore`: our explorer beside its peers, on the same scenarios in one run.
+
+use crate::args::{BenchArgs, Format};
+use crate::exit;
+use crate::progress::{cpu_seconds, Progress};
+use pollproof_bench::rates::{rate, Rate};
+use pollproof_bench::scenario::{EngineKind, Scenario};
+use pollproof_bugs::scenarios::{DEL_FREE_2, LOCK_3};
+use pollproof_report::{table, BenchJson, BenchResultJson, SCHEMA_VERSION};
+
+/// The lock of three threads, and a hash with two RCU readers.
+const SCENARIOS: [&Scenario; 2] = [&LOCK_3, &DEL_FREE_2];
+
+/// Measures and prints.
+pub fn bench(args: &BenchArgs, quiet: bool) -> anyhow::Result<u8> {
+    let mut progress = Progress::new(quiet);
+    let mut rows = Vec::new();
+    for scenario in SCENARIOS {
+        for engine in EngineKind::ALL {
+            progress.tell(&format!("{} under {}", scenario.id, engine.name()));
+            let rate = rate(scenario, engine, args.cpu_seconds, &cpu_seconds);
+            rows.push((scenario, engine, rate));
+        }
+    }
+    progress.done();
+    match args.format {
+        Format::Json => outln!("{}", serde_json::to_string_pretty(&json(&rows))?),
+        Format::Text => print(&rows),
+    }
+    Ok(exit::CLEAN)
+}
+
+type Row = (&'static Scenario, EngineKind, Rate);
+
+fn peer<'a>(rows: &'a [Row], scenario: &Scenario, engine: EngineKind) -> Option<&'a Rate> {
+    rows.iter().find(|r| r.0.id == scenario.id && r.1 == engine).map(|r| &r.2)
+}
+
+fn print(rows: &[Row]) {
+    let cells: Vec<_> = rows
+        .iter()
+        .map(|(scenario, engine, rate)| {
+            let times = |other| match peer(rows, scenario, other) {
+                Some(peer) if !matches!(engine, EngineKind::Loom | EngineKind::Shuttle) => {
+                    format!("{:.1}", rate.per_second() / peer.per_second())
+                }
+                _ => "-".into(),
+            };
+            vec![
+                scenario.id.into(),
+                engine.name().into(),
+                engine.short_model().into(),
+                rate.once.to_string(),
+                format!("{:.0}", rate.per_second()),
+                times(EngineKind::Loom),
+                times(EngineKind::Shuttle),
+            ]
+        })
+        .collect();
+    let header = ["scenario", "engine", "model", "runs", "a CPU-second", "x loom", "x shuttle"];
+    out!("{}", table(&header, &cells));
+    outln!("\nruns: executions of one whole search; of loom and shuttle at most 2000 of them");
+}
+
+fn json(rows: &[Row]) -> BenchJson {
+    let results = rows.iter().flat_map(|(scenario, engine, rate)| {
+        [EngineKind::Loom, EngineKind::Shuttle].map(|other| {
+            let value = rate.per_second();
+            let peer_value = peer(rows, scenario, other).map_or(0.0, Rate::per_second);
+            BenchResultJson {
+                id: format!("{}/{}/{}", scenario.id, engine.name(), engine.short_model()),
+                value,
+                unit: "executions/CPU-second",
+                peer: other.name(),
+                peer_value,
+                ratio: value / peer_value.max(1e-9),
+            }
+        })
+    });
+    BenchJson { schema_version: SCHEMA_VERSION, results: results.collect() }
+}
