@@ -1,6 +1,8 @@
 //! What `cargo xtask` does, as a library so that its checks can be tested.
 
 pub mod docs;
+pub mod explore_fuzz;
+pub mod miri;
 pub mod run;
 pub mod suite;
 pub mod tidy;

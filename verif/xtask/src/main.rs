@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use pollproof_xtask::{docs, root, run, suite, tidy};
+use pollproof_xtask::{docs, explore_fuzz, miri, root, run, suite, tidy};
 use std::process::ExitCode;
 
 /// Developer tasks.
@@ -21,6 +21,10 @@ enum Task {
     Tidy,
     /// Rewrites the expected narratives of the stories.
     Bless,
+    /// Compares the explorer with its oracle on random programs, until the time is over.
+    ExploreFuzz(explore_fuzz::Options),
+    /// Runs tests of the drivers' std build under nightly Miri.
+    Miri(miri::Options),
     /// Writes docs/RULES.md from the catalogue of rules.
     GenDocs {
         /// Writes nothing; fails when the file is not what would be written.
@@ -48,6 +52,8 @@ fn perform(task: Task) -> Result<()> {
             let mut cargo = run::cargo(&root, &["test", "--package", "pollproof-bugs"]);
             run::run(cargo.env("POLLPROOF_BLESS", "1"))
         }
+        Task::ExploreFuzz(options) => explore_fuzz::run(&root, &options),
+        Task::Miri(options) => miri::run(&root, &options),
         Task::GenDocs { check: false } => docs::write(&root),
         Task::GenDocs { check: true } => docs::check(&root),
     }
