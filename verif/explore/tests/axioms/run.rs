@@ -22,6 +22,8 @@ pub struct Run {
     pub stuck: bool,
     /// Whether two accesses of a plain cell raced.
     pub races: bool,
+    /// Executions that were begun and given up.
+    pub blocked: u64,
     /// Anything that should not be, such as a search that is not exhausted.
     pub faults: Vec<String>,
 }
@@ -57,7 +59,7 @@ pub fn run(program: &Program, config: &Config, shape: Shaper) -> Run {
     // A panic of the engine itself is a finding like others.
     let search = AssertUnwindSafe(|| explore(config, &body, &mut at_end));
     match std::panic::catch_unwind(search) {
-        Ok(summary) if summary.is_exhaustive() => {}
+        Ok(summary) if summary.is_exhaustive() => run.blocked = summary.blocked,
         Ok(summary) => run.faults.push(format!("{:?}", summary.coverage)),
         Err(payload) => run.faults.push(format!("the engine: {}", message(&*payload))),
     }
