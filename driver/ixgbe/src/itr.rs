@@ -172,7 +172,9 @@ mod tests {
         assert_eq!(c.itr(), 118, "the next jiffy");
         c.update_itr(200, 20_000_000);
         assert_eq!(c.itr(), 118, "after a pause nothing changes");
-        assert_eq!(wanted(&c, &Container::default()), 40, "the shorter of both");
+        let idle = Container::default();
+        assert_eq!(wanted(&c, &idle), 118 << 2, "what waits yields to what comes in bulk");
+        assert_eq!(wanted(&idle, &idle), 40);
         assert_eq!(register(40), 40 | 1 << 31);
     }
 

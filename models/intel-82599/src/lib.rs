@@ -62,6 +62,7 @@ pub use params::{IdleWriteBack, Medium, Params, Stats};
 pub use parse::{Headers, L4};
 pub use rss::Toeplitz;
 pub use rx::MacError;
+pub use rxq::RxView;
 pub use sfp::Sfp;
 pub use tx::Sent;
 pub use txwb::{Report, TxWriteBack};

@@ -64,8 +64,18 @@ pub(crate) struct RxQueue {
     /// Descriptors that were taken and are not written back, in the order of the ring.
     taken: VecDeque<(u32, bool)>,
     held: Vec<Held>,
-    /// Write-backs so far.
+    /// Write-backs since it was enabled, and packets that ended with them.
     written: u32,
+    frames: u64,
+}
+
+/// What a receive queue did since it was enabled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RxView {
+    /// Descriptors that were written back.
+    pub written: u32,
+    /// Packets that ended in them.
+    pub frames: u64,
 }
 
 impl RxQueue {
@@ -305,12 +315,19 @@ impl Intel82599 {
             self.out.write(addr, Payload::copy(&held.bytes), What::Cqe);
             emit(Event::CqeWrite { cq: n, index: q.written, number: held.number });
             q.written = q.written.wrapping_add(1);
+            q.frames += u64::from(held.ends);
             q.mark_written(held.index);
             self.stats.rx_write_backs += 1;
         }
         if ends {
             self.irq.raise_queue(n, false);
         }
+    }
+
+    /// What a receive queue did since it was enabled.
+    pub fn rx_view(&self, queue: u32) -> RxView {
+        let q = self.rxq.get(queue as usize);
+        q.map_or_else(RxView::default, |q| RxView { written: q.written, frames: q.frames })
     }
 
     /// All queues as after reset. Ids of fetches go on, so that old answers are known as such.

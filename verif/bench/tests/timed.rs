@@ -52,7 +52,7 @@ fn a_capture_arrives_through_any_number_of_rings_and_either_stride() {
     for rings in [1, 4, 16] {
         for stride in [32, 64] {
             let mut options = options().with_rings(rings, 10, rings);
-            options.mlx4.cqe_stride_bytes = stride;
+            options.nic.cqe_stride_bytes = stride;
             let (packets, report) = clean(&options);
             assert_eq!(report.delivered, packets, "{report:?}");
         }
@@ -89,7 +89,7 @@ fn deferred_interrupts_and_moderation_change_the_interrupts_alone() {
     let base = TimedOptions { pacing: Pacing::Fixed { gap_ps: 2_000_000 }, ..options() };
     let (packets, moderated) = clean(&base);
     let mut eager = base.clone();
-    (eager.mlx4.rx_frames, eager.mlx4.rx_usecs) = (0, 0);
+    (eager.nic.rx_frames, eager.nic.rx_usecs) = (0, 0);
     let (_, eager) = clean(&eager);
     let mut deferred = base.clone();
     (deferred.net.gro_flush_timeout_ns, deferred.net.napi_defer_hard_irqs) = (20_000, 2);
@@ -186,11 +186,11 @@ fn absurd_options_are_refused() {
     let mut none = options();
     none.net.cpus = 0;
     let mut threaded = options();
-    threaded.mlx4.threaded = true;
+    threaded.nic.threaded = true;
     let mut rings = options();
-    rings.mlx4.rings = 3;
+    rings.nic.rings = 3;
     let mut vector = options();
-    vector.mlx4.first_vector = u32::MAX;
+    vector.nic.first_vector = u32::MAX;
     for options in [none, threaded, rings, vector] {
         assert!(TimedHouse::open(&options).is_err());
     }

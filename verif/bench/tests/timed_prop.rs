@@ -80,11 +80,11 @@ fn shape(options: &mut TimedOptions) -> impl Strategy<Value = TimedOptions> {
         move |((log_rings, log_size, cpus, wide, refill), core, moderation, mask)| {
             let mut options = options.clone().with_rings(1 << log_rings, log_size, cpus);
             let (weight, budget, budget_us, defer, timeout_ns) = core;
-            options.mlx4.cqe_stride_bytes = if wide { 64 } else { 32 };
-            options.mlx4.refill_min = refill;
-            options.mlx4.weight = weight;
-            options.mlx4.mask_vector = mask;
-            (options.mlx4.rx_frames, options.mlx4.rx_usecs) = moderation;
+            options.nic.cqe_stride_bytes = if wide { 64 } else { 32 };
+            options.nic.refill_min = refill;
+            options.nic.weight = weight;
+            options.nic.mask_vector = mask;
+            (options.nic.rx_frames, options.nic.rx_usecs) = moderation;
             options.net.netdev_budget = budget;
             options.net.netdev_budget_usecs = budget_us;
             options.net.napi_defer_hard_irqs = defer;
@@ -136,7 +136,7 @@ proptest! {
     fn older_forms_hold_in_their_kernel(packets in packets(), options in options()) {
         let mut old = options.clone();
         old.net.era = Era::V3_18;
-        old.mlx4.poll_end = PollEndForm::Before;
+        old.nic.poll_end = PollEndForm::Before;
         // Two jiffies, not to be chosen before 4.12; with none at all it would never poll.
         old.net.netdev_budget_usecs = 2_000;
         // Moving an interrupt makes that form report nothing after work: C-26.
@@ -145,8 +145,8 @@ proptest! {
         prop_assert_eq!(&judged.findings, &vec![]);
         prop_assert!(judged.outcome.expect("a report").is_conserved());
         let mut record = options;
-        record.mlx4.arm = ArmForm::RecordAndRecheck;
-        (record.mlx4.rx_frames, record.mlx4.rx_usecs) = (0, 0);
+        record.nic.arm = ArmForm::RecordAndRecheck;
+        (record.nic.rx_frames, record.nic.rx_usecs) = (0, 0);
         let judged = run_judged(packets, &record);
         prop_assert_eq!(&judged.findings, &vec![]);
         prop_assert!(judged.outcome.expect("a report").is_conserved());
@@ -177,7 +177,7 @@ proptest! {
 fn ready(n: u32) -> (Vec<Packet>, TimedOptions) {
     let mut options = TimedOptions::default().with_rings(1, 8, 1).without_latencies();
     options.pacing = Pacing::Fixed { gap_ps: 1000 };
-    (options.mlx4.rx_frames, options.mlx4.rx_usecs) = (n, 0);
+    (options.nic.rx_frames, options.nic.rx_usecs) = (n, 0);
     let packet = |n: u32| Packet { time_ns: n.into(), bytes: Arc::from(vec![n as u8; 60]) };
     ((0..n).map(packet).collect(), options)
 }
@@ -188,7 +188,7 @@ fn every_weight_and_budget_against_ready_completions() {
         for weight in [1, n.saturating_sub(1), n, n + 1] {
             for budget in [1, n.saturating_sub(1), n, n + 1] {
                 let (packets, mut options) = ready(n);
-                options.mlx4.weight = weight.max(1) as i32;
+                options.nic.weight = weight.max(1) as i32;
                 options.net.netdev_budget = budget.max(1) as i32;
                 let judged = run_judged(packets, &options);
                 assert_eq!(judged.findings, [], "{n} {weight} {budget}");

@@ -1,7 +1,7 @@
 //! A real capture through the house: what comes out is compared with what went in.
 
 use super::judged::{run_kept, Judged, Kept};
-use super::{CaptureError, TimedOptions};
+use super::{CaptureError, Nic, Options};
 use pollproof_netcore::Keep;
 use pollproof_rules::Finding;
 use pollproof_wire::{read_file, Packet};
@@ -28,7 +28,10 @@ pub struct CaptureReport {
 
 /// Reads a capture, runs it, and compares what arrived at the sockets with what reached the port:
 /// byte for byte, and in order for each flow.
-pub fn run_capture(path: &Path, options: &TimedOptions) -> Result<CaptureReport, CaptureError> {
+pub fn run_capture<N: Nic>(
+    path: &Path,
+    options: &Options<N>,
+) -> Result<CaptureReport, CaptureError> {
     let capture = read_file(path)?;
     let mut options = options.clone();
     options.net.keep = Keep::Bytes;

@@ -1,10 +1,10 @@
 //! What is counted on the way, without events: a run without rules counts the same.
 
-use super::TimedOptions;
+use super::{Nic, Options};
 
 /// Costs in picoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CostsPs {
+pub struct CostsPs {
     pub irq: u64,
     pub softirq: u64,
     pub poll: u64,
@@ -14,14 +14,14 @@ pub(super) struct CostsPs {
 
 /// Counts of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct QueueCounts {
+pub struct QueueCounts {
     pub interrupts: u64,
     pub polls: u64,
     pub full_polls: u64,
     pub packets: u64,
 }
 
-pub(super) struct Counts {
+pub struct Counts {
     pub costs_ps: CostsPs,
     pub mmio_writes: u64,
     pub mmio_reads: u64,
@@ -42,7 +42,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub fn new(options: &TimedOptions) -> Self {
+    pub fn new<N: Nic>(options: &Options<N>) -> Self {
+        let shape = N::shape(&options.nic);
         let costs = options.costs;
         let ps = |ns: u64| ns.saturating_mul(1000);
         Self {
@@ -61,13 +62,21 @@ impl Counts {
             dma_write_bytes: 0,
             refills: 0,
             timers_fired: 0,
-            queues: vec![QueueCounts::default(); options.mlx4.rings.min(2048) as usize],
-            first_vector: options.mlx4.first_vector,
-            weight: u64::try_from(options.mlx4.weight).unwrap_or(0),
+            queues: vec![QueueCounts::default(); shape.queue_vectors.min(2048) as usize],
+            first_vector: shape.first_vector,
+            weight: u64::try_from(shape.weight).unwrap_or(0),
             polled: None,
             in_poll: 0,
             refilling: false,
         }
+    }
+
+    /// What opening took does not count.
+    pub fn forget_opening(&mut self) {
+        (self.mmio_writes, self.mmio_reads) = (0, 0);
+        (self.dma_reads, self.dma_read_bytes) = (0, 0);
+        (self.dma_writes, self.dma_write_bytes) = (0, 0);
+        self.timers_fired = 0;
     }
 
     pub fn dma_write(&mut self, bytes: usize) {

@@ -1,17 +1,20 @@
 //! CPUs and interrupts of a timed run: who is free when, and what waits for whom.
 
 use super::world::{Sparse, World};
-use super::TimedOptions;
+use super::{Nic, Options};
 use pollproof_events::set_time_ps;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Least time of a round of busy polling. Assumed.
+const BUSY_ROUND_PS: u64 = 50_000;
+
 /// Handler of a vector.
-pub(super) type Handler = Arc<dyn Fn() + Send + Sync>;
+pub type Handler = Arc<dyn Fn() + Send + Sync>;
 
 /// A CPU.
 #[derive(Default)]
-pub(super) struct Cpu {
+pub struct Cpu {
     /// Vectors and timers that wait for it.
     irqs: VecDeque<u32>,
     timers: VecDeque<u32>,
@@ -19,11 +22,13 @@ pub(super) struct Cpu {
     pub free_ps: u64,
     /// It is in the queue of starts.
     queued: bool,
+    /// A socket polls: the context that its last packet came from, and until when.
+    busy: Option<(u32, u64)>,
 }
 
 /// A vector.
 #[derive(Clone, Default)]
-pub(super) struct Vector {
+pub struct Vector {
     pub handler: Option<Handler>,
     pub affinity: u32,
     /// It waits for its CPU; a second message meanwhile changes nothing.
@@ -32,23 +37,24 @@ pub(super) struct Vector {
 
 impl Vector {
     /// The vectors of a port, bound to CPUs in turn.
-    pub fn bound(options: &TimedOptions) -> Vec<Self> {
-        let (first, rings) = (options.mlx4.first_vector, options.mlx4.rings);
+    pub fn bound<N: Nic>(options: &Options<N>) -> Vec<Self> {
+        let shape = N::shape(&options.nic);
+        let first = shape.first_vector;
         let affinity = |v: u32| v.saturating_sub(first) % options.net.cpus.max(1);
         let vector = |v| Self { affinity: affinity(v), ..Self::default() };
-        (0..first.saturating_add(rings).min(2048)).map(vector).collect()
+        (0..shape.vectors().min(2048)).map(vector).collect()
     }
 }
 
 /// What a CPU does next.
-pub(super) enum Task {
+pub enum Task {
     /// The handler of a vector.
     Irq(u32, Option<Handler>),
     /// A timer.
     Timer(u32),
 }
 
-impl World {
+impl<N: Nic> World<N> {
     /// Moves the running CPU's time on, and lets the world come up to it.
     #[inline]
     pub fn charge(&mut self, ps: u64) {
@@ -126,8 +132,37 @@ impl World {
         let Some(running) = self.running.take() else { return };
         let Some(cpu) = self.cpus.get_mut(running as usize) else { return };
         cpu.free_ps = self.local_ps;
-        if more || !cpu.irqs.is_empty() || !cpu.timers.is_empty() {
+        let busy = cpu.busy.is_some_and(|(_, until_ps)| until_ps > self.local_ps);
+        if more || busy || !cpu.irqs.is_empty() || !cpu.timers.is_empty() {
             self.wake(running);
+        }
+    }
+
+    /// The running CPU's socket got a packet through context `napi_id` and will poll for the next.
+    pub fn begin_busy_poll(&mut self, napi_id: u32, us: u64) {
+        let until_ps = self.local_ps.saturating_add(us.saturating_mul(1_000_000));
+        if let Some(cpu) = self.running.and_then(|c| self.cpus.get_mut(c as usize)) {
+            cpu.busy = (napi_id != 0).then_some((napi_id, until_ps));
+        }
+    }
+
+    /// The context that the running CPU polls now, if its time is not up and nobody wants the CPU.
+    /// A round takes time even if driver code does not.
+    pub fn busy_poll_round(&mut self) -> Option<u32> {
+        let cpu = self.cpus.get_mut(self.running? as usize)?;
+        let (napi_id, until_ps) = cpu.busy?;
+        if until_ps <= self.local_ps {
+            cpu.busy = None;
+            return None;
+        }
+        self.charge(self.counts.costs_ps.poll.max(BUSY_ROUND_PS));
+        Some(napi_id)
+    }
+
+    /// The socket gives up.
+    pub fn end_busy_poll(&mut self) {
+        if let Some(cpu) = self.running.and_then(|c| self.cpus.get_mut(c as usize)) {
+            cpu.busy = None;
         }
     }
 
@@ -144,12 +179,14 @@ impl World {
         let at_ps = self.local_ps.max(self.now_ps).saturating_add(delay_ps);
         if let Some(handle) = self.push(at_ps, Sparse::Timer { timer, cpu }) {
             self.timers.insert(timer, handle);
+            self.background += usize::from(N::is_background(timer));
         }
     }
 
     /// True when the timer was pending, or had fired and waited for its CPU.
     pub fn cancel_timer(&mut self, timer: u32) -> bool {
         if let Some(handle) = self.timers.remove(&timer) {
+            self.background -= usize::from(N::is_background(timer));
             return self.cancel(handle);
         }
         let mut waited = false;

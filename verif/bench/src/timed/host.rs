@@ -4,12 +4,10 @@
 //! every call does nothing, and allocations fail.
 
 use super::world::World;
-use pollproof_connectx_3::ConnectX3;
+use super::Nic;
 use pollproof_events::{emit, Event};
 use pollproof_hostmem::AreaLayout;
 use pollproof_kapi::{self as kapi, DmaAddr, Layout, NoMemory};
-use pollproof_mlx4::CommandPort;
-use pollproof_regs::mlx4::{CmdStatus, CqContext, EqContext, RqContext, RssContext};
 use pollproof_sync::engine::Loc;
 use pollproof_sync::{cpu, LocalCell, Ordering};
 use std::sync::Arc;
@@ -28,22 +26,22 @@ fn endless_call() -> ! {
 }
 
 /// Everything below the driver in a timed run.
-pub struct TimedHost {
-    world: LocalCell<World>,
+pub struct TimedHost<N: Nic> {
+    world: LocalCell<World<N>>,
 }
 
-impl TimedHost {
-    pub(super) fn new(world: World) -> Arc<Self> {
+impl<N: Nic> TimedHost<N> {
+    pub(super) fn new(world: World<N>) -> Arc<Self> {
         Arc::new(Self { world: LocalCell::new(world) })
     }
 
     #[inline]
-    pub(super) fn with<R>(&self, body: impl FnOnce(&mut World) -> R) -> Option<R> {
+    pub(super) fn with<R>(&self, body: impl FnOnce(&mut World<N>) -> R) -> Option<R> {
         self.world.with(body)
     }
 }
 
-impl kapi::Mmio for TimedHost {
+impl<N: Nic> kapi::Mmio for TimedHost<N> {
     fn write32(&self, bar: u8, offset: u64, value: u32) {
         emit(Event::MmioWrite { bar, offset, value: value.into() });
         self.with(|w| w.post(bar, offset, value.into(), 4));
@@ -61,7 +59,7 @@ impl kapi::Mmio for TimedHost {
     }
 }
 
-impl kapi::Dma for TimedHost {
+impl<N: Nic> kapi::Dma for TimedHost<N> {
     fn alloc_coherent(&self, len: usize, layout: Layout) -> Result<DmaAddr, NoMemory> {
         let layout = AreaLayout {
             name: layout.name,
@@ -79,7 +77,7 @@ impl kapi::Dma for TimedHost {
 
     #[inline]
     fn load32_at(&self, addr: DmaAddr, order: Ordering, _at: Loc) -> u32 {
-        let load = |w: &mut World| {
+        let load = |w: &mut World<N>| {
             w.loads += 1;
             (w.mem.load32(addr, order), w.loads > LOADS_MAX)
         };
@@ -108,7 +106,7 @@ impl kapi::Dma for TimedHost {
     }
 
     fn alloc_buf(&self) -> Result<DmaAddr, NoMemory> {
-        let alloc = |w: &mut World| {
+        let alloc = |w: &mut World<N>| {
             w.counts.allocates();
             w.mem.alloc_buf()
         };
@@ -136,6 +134,14 @@ impl kapi::Dma for TimedHost {
         });
     }
 
+    fn give_back(&self, buf: DmaAddr) {
+        self.with(|w| w.mem.give_back(buf));
+    }
+
+    fn write_buf(&self, buf: DmaAddr, offset: usize, from: &[u8]) {
+        self.with(|w| w.mem.write_buf(buf, offset, from));
+    }
+
     fn read_buf(&self, buf: DmaAddr, offset: usize, into: &mut [u8]) {
         self.with(|w| w.mem.read_buf(buf, offset, into));
     }
@@ -145,7 +151,7 @@ impl kapi::Dma for TimedHost {
     }
 }
 
-impl kapi::Irq for TimedHost {
+impl<N: Nic> kapi::Irq for TimedHost<N> {
     fn request(&self, vector: u32, handler: Arc<dyn Fn() + Send + Sync>) {
         self.with(|w| {
             if let Some(entry) = w.vectors.get_mut(vector as usize) {
@@ -164,16 +170,12 @@ impl kapi::Irq for TimedHost {
     /// At once, although the table is a register of the device: nothing between is modelled.
     fn mask(&self, vector: u32) {
         emit(Event::IrqMask { vector, masked: true });
-        self.with(|w| w.msix.mask(vector));
+        self.with(|w| w.mask_vector(vector));
     }
 
     fn unmask(&self, vector: u32) {
         emit(Event::IrqMask { vector, masked: false });
-        self.with(|w| {
-            if w.msix.unmask(vector) {
-                w.raise(vector);
-            }
-        });
+        self.with(|w| w.unmask_vector(vector));
     }
 
     fn affinity(&self, vector: u32) -> u32 {
@@ -186,7 +188,7 @@ impl kapi::Irq for TimedHost {
     }
 }
 
-impl kapi::Clock for TimedHost {
+impl<N: Nic> kapi::Clock for TimedHost<N> {
     fn now_ns(&self) -> u64 {
         self.with(|w| w.local_ps.max(w.now_ps) / 1000).unwrap_or(0)
     }
@@ -197,57 +199,18 @@ impl kapi::Clock for TimedHost {
             w.charge(w.counts.costs_ps.poll);
         });
     }
+
+    fn sleep_ns(&self, ns: u64) {
+        self.with(|w| w.sleep(ns));
+    }
 }
 
-impl kapi::Timer for TimedHost {
+impl<N: Nic> kapi::Timer for TimedHost<N> {
     fn start(&self, timer: u32, delay_ns: u64) {
         self.with(|w| w.start_timer(timer, delay_ns));
     }
 
     fn cancel(&self, timer: u32) -> bool {
         self.with(|w| w.cancel_timer(timer)).unwrap_or(false)
-    }
-}
-
-impl TimedHost {
-    fn command(
-        &self,
-        command: impl FnOnce(&mut ConnectX3) -> Result<(), CmdStatus>,
-    ) -> Result<(), CmdStatus> {
-        self.with(|w| w.command(command)).unwrap_or(Err(CmdStatus::ResourceBusy))
-    }
-}
-
-impl CommandPort for TimedHost {
-    fn sw2hw_eq(&self, eqn: u32, context: EqContext) -> Result<(), CmdStatus> {
-        self.command(|d| d.sw2hw_eq(eqn, context))
-    }
-
-    fn hw2sw_eq(&self, eqn: u32) -> Result<(), CmdStatus> {
-        self.command(|d| d.hw2sw_eq(eqn))
-    }
-
-    fn sw2hw_cq(&self, cqn: u32, context: CqContext) -> Result<(), CmdStatus> {
-        self.command(|d| d.sw2hw_cq(cqn, context))
-    }
-
-    fn hw2sw_cq(&self, cqn: u32) -> Result<(), CmdStatus> {
-        self.command(|d| d.hw2sw_cq(cqn))
-    }
-
-    fn start_rq(&self, rqn: u32, context: RqContext) -> Result<(), CmdStatus> {
-        self.command(|d| d.start_rq(rqn, context))
-    }
-
-    fn stop_rq(&self, rqn: u32) -> Result<(), CmdStatus> {
-        self.command(|d| d.stop_rq(rqn))
-    }
-
-    fn set_default_rqn(&self, rqn: u32) -> Result<(), CmdStatus> {
-        self.command(|d| d.set_default_rqn(Some(rqn)))
-    }
-
-    fn set_rss(&self, context: RssContext) -> Result<(), CmdStatus> {
-        self.command(|d| d.set_rss(Some(context)))
     }
 }

@@ -2,81 +2,108 @@
 
 use super::cpu::Task;
 use super::host::TimedHost;
+use super::nic::Device as _;
 use super::world::World;
-use super::{TimedError, TimedOptions, TimedReport};
-use pollproof_events::{emit, set_time_ps, Event, RestCq};
+use super::{Ixgbe, Mlx4, Nic, Options, TimedError, TimedReport};
+use pollproof_events::{emit, set_time_ps, Event};
+use pollproof_ixgbe::Adapter;
 use pollproof_kapi::Below;
-use pollproof_mlx4::{Mlx4Port, FIRST_OOM_TIMER};
-use pollproof_netcore::Net;
+use pollproof_mlx4::Mlx4Port;
+use pollproof_netcore::{Net, LL_FLUSH_FAILED};
 use pollproof_sim::Streams;
 use pollproof_sync::cpu;
 use pollproof_wire::{Arrivals, FaultCounts, Faults, Frame, Packet};
 use std::sync::Arc;
 
-/// An index of a CQ has 24 bits.
-const INDEX_MASK: u32 = 0x00ff_ffff;
-
 /// The world is gone: it was asked for from another thread.
 const ELSEWHERE: TimedError = TimedError::Options("a timed run belongs to the thread it began on");
 
-/// A timed run.
-pub struct TimedHouse {
-    host: Arc<TimedHost>,
+/// A timed run of a NIC.
+pub struct House<N: Nic> {
+    host: Arc<TimedHost<N>>,
     net: Arc<Net>,
-    port: Arc<Mlx4Port>,
+    nic: N,
+    /// When the port was open: times of frames count from here.
+    opened_ps: u64,
+    busy_poll_us: u64,
     arrivals: Arrivals,
     faults: Faults,
     offered: u64,
     wire: FaultCounts,
 }
 
-fn check(options: &TimedOptions) -> Result<(), TimedError> {
+/// A timed run of mlx4.
+pub type TimedHouse = House<Mlx4>;
+/// A timed run of ixgbe.
+pub type IxgbeHouse = House<Ixgbe>;
+
+fn check<N: Nic>(options: &Options<N>) -> Result<(), TimedError> {
     if !(1..=128).contains(&options.net.cpus) {
         return Err(TimedError::Options("the number of CPUs must be 1 to 128"));
     }
-    if options.mlx4.threaded {
-        return Err(TimedError::Options("threaded NAPI needs an engine"));
-    }
-    if options.mlx4.weight < 1 || options.net.netdev_budget < 1 {
+    if N::shape(&options.nic).weight < 1 || options.net.netdev_budget < 1 {
         return Err(TimedError::Options("weight and netdev_budget must be 1 or more"));
     }
-    if options.mlx4.first_vector > 1024 {
-        return Err(TimedError::Options("the first vector must be at most 1024"));
-    }
-    Ok(())
+    N::check(options)
 }
 
-impl TimedHouse {
-    /// Builds the house and opens the port.
-    pub fn open(options: &TimedOptions) -> Result<Self, TimedError> {
+impl House<Mlx4> {
+    /// The port.
+    pub fn port(&self) -> &Arc<Mlx4Port> {
+        &self.nic.port
+    }
+}
+
+impl House<Ixgbe> {
+    /// The port.
+    pub fn adapter(&self) -> &Arc<Adapter> {
+        &self.nic.adapter
+    }
+}
+
+impl<N: Nic> House<N> {
+    /// Builds the house and opens the port; frames may come when it returns.
+    pub fn open(options: &Options<N>) -> Result<Self, TimedError> {
         check(options)?;
         cpu::begin(0);
         set_time_ps(0);
         let host = TimedHost::new(World::new(options));
         let below = Below::of(host.clone());
         let net = Net::new(options.net.clone(), below.clone());
-        let port = Mlx4Port::new(options.mlx4.clone(), below, net.clone(), host.clone());
-        port.start_port()?;
-        host.with(|w| w.mem.set_fail_allocs(after_opening(options, w.mem.counters().allocs)));
-        Ok(Self {
+        let nic = N::open(options, &host, &net)?;
+        let mut house = Self {
             host,
             net,
-            port,
+            nic,
+            opened_ps: 0,
+            busy_poll_us: options.busy_poll_us,
             arrivals: Arrivals::new(options.pacing),
             faults: Faults::new(options.faults, &Streams::new(options.seed)),
             offered: 0,
             wire: FaultCounts::default(),
-        })
+        };
+        house.wait_until_ready()?;
+        let opened = |w: &mut World<N>| {
+            w.mem.set_fail_allocs(after_opening(options, w.mem.counters().allocs));
+            w.opened(options);
+            w.now_ps
+        };
+        house.opened_ps = house.host.with(opened).ok_or(ELSEWHERE)?;
+        Ok(house)
+    }
+
+    fn wait_until_ready(&mut self) -> Result<(), TimedError> {
+        while !self.nic.is_ready() {
+            if !self.step()? {
+                return Err(TimedError::Options("the port never gets a link"));
+            }
+        }
+        Ok(())
     }
 
     /// The network core.
     pub fn net(&self) -> &Arc<Net> {
         &self.net
-    }
-
-    /// The port.
-    pub fn port(&self) -> &Arc<Mlx4Port> {
-        &self.port
     }
 
     /// Simulated time, picoseconds.
@@ -90,7 +117,8 @@ impl TimedHouse {
         let mut last_ps = 0;
         for packet in packets {
             last_ps = self.arrivals.next_ps(&packet);
-            self.faults.send(Frame::new(self.offered, packet.bytes), &mut arrived);
+            let bytes = N::on_wire(packet.bytes);
+            self.faults.send(Frame::new(self.offered, bytes), &mut arrived);
             self.offered += 1;
             self.arrive(last_ps, &mut arrived);
         }
@@ -100,12 +128,13 @@ impl TimedHouse {
     }
 
     fn arrive(&self, at_ps: u64, arrived: &mut Vec<Frame>) {
+        let at_ps = at_ps.saturating_add(self.opened_ps);
         self.host.with(|w| w.street.extend(arrived.drain(..).map(|frame| (at_ps, frame))));
     }
 
     /// Frames that are on the street and have not arrived.
     pub fn on_street(&self) -> Vec<Frame> {
-        let frames = |w: &mut World| w.street.iter().map(|(_, frame)| frame.clone()).collect();
+        let frames = |w: &mut World<N>| w.street.iter().map(|(_, frame)| frame.clone()).collect();
         self.host.with(frames).unwrap_or_default()
     }
 
@@ -149,6 +178,7 @@ impl TimedHouse {
     /// Interrupts, then timers, then one pass of the softirq.
     fn run_cpu(&self, cpu: u32) {
         cpu::begin(cpu);
+        let before = self.net.ledger.packets();
         while let Some(Some(task)) = self.host.with(World::next_task) {
             match task {
                 Task::Irq(vector, handler) => {
@@ -164,19 +194,60 @@ impl TimedHouse {
             self.host.with(|w| w.charge(w.counts.costs_ps.softirq));
             cpu::in_softirq(|| self.net.net_rx_action());
         }
+        if self.busy_poll_us != 0 {
+            self.busy_poll(before);
+        }
+        // Process context comes last, and only when no softirq waits anywhere.
+        if self.nic.has_work() && !self.net.any_softirq_pending() {
+            self.nic.run_work();
+        }
         let more = self.net.softirq_pending();
         self.host.with(|w| w.leave(more));
     }
 
-    fn run_timer(&self, timer: u32) {
-        match timer.checked_sub(FIRST_OOM_TIMER) {
-            Some(queue) => {
-                if let Some(queue) = self.port.queues().get(queue as usize) {
-                    queue.recover_from_oom();
-                }
+    /// A socket that got a packet on this CPU polls for the next, one round.
+    fn busy_poll(&self, before: u64) {
+        let is_idle = !self.net.softirq_pending();
+        if let Some(Some(napi_id)) = self.host.with(|w| w.busy_poll_round().filter(|_| is_idle)) {
+            if self.net.sk_poll_ll(napi_id, 0) == LL_FLUSH_FAILED {
+                self.host.with(World::end_busy_poll);
             }
-            None => self.net.napi_watchdog(timer),
         }
+        if self.net.ledger.packets() != before {
+            let napi_id = self.net.ledger.last_napi_id();
+            self.host.with(|w| w.begin_busy_poll(napi_id, self.busy_poll_us));
+        }
+    }
+
+    fn run_timer(&self, timer: u32) {
+        if !self.nic.run_timer(timer) {
+            self.net.napi_watchdog(timer);
+        }
+    }
+
+    /// Runs code of the control path in process context, when no softirq waits.
+    pub fn control<R>(&mut self, body: impl FnOnce(&N) -> R) -> Result<R, TimedError> {
+        while self.net.any_softirq_pending() {
+            self.step()?;
+        }
+        cpu::begin(0);
+        Ok(body(&self.nic))
+    }
+
+    /// The device leaves the bus.
+    pub fn remove_device(&mut self) {
+        self.host.with(World::remove);
+    }
+
+    /// Does something to the device by hand: a cable is pulled.
+    pub fn with_device<R>(&mut self, body: impl FnOnce(&mut N::Device) -> R) -> Option<R> {
+        let act = |w: &mut World<N>| {
+            w.device.set_time(w.now_ps);
+            let result = body(&mut w.device);
+            w.drain();
+            result
+        };
+        self.host.with(act)
     }
 
     /// Runs to the end and tells the rules how things stand.
@@ -188,39 +259,17 @@ impl TimedHouse {
                 break;
             }
         }
-        self.emit_rest();
-        let sent = (self.offered, self.wire);
-        self.host.with(|w| TimedReport::new(w, &self.net, &self.port, sent)).ok_or(ELSEWHERE)
-    }
-
-    /// State of each queue, as events.
-    fn emit_rest(&self) {
-        let states = self.port.ring_states();
         self.host.with(|w| {
             w.take_all();
-            let wakeup = !w.is_quiet();
-            let mut queued = 0;
-            for (state, queue) in states.iter().zip(self.port.queues()) {
-                let Some(cq) = w.device.cq_view(state.cqn) else { continue };
-                let unconsumed = cq.producer.wrapping_sub(state.cons_index) & INDEX_MASK;
-                queued += u64::from(unconsumed);
-                emit(Event::Rest(RestCq {
-                    cq: state.cqn,
-                    napi: state.napi,
-                    unconsumed,
-                    posted: w.posted(queue),
-                    enabled: state.up,
-                    armed: w.is_armed(&cq, queue.cq.db),
-                    wakeup,
-                }));
-            }
-            emit(Event::RestHeld { device: w.device.held(), queued });
+            self.nic.emit_rest(w);
         });
+        let sent = (self.offered, self.wire);
+        self.host.with(|w| TimedReport::new(w, &self.net, &self.nic, sent)).ok_or(ELSEWHERE)
     }
 }
 
 /// The fail plan counts from the run's first allocation; opening takes some before.
-fn after_opening(options: &TimedOptions, allocs: u64) -> Option<pollproof_hostmem::FailPlan> {
+fn after_opening<N: Nic>(options: &Options<N>, allocs: u64) -> Option<pollproof_hostmem::FailPlan> {
     options.fail_allocs.map(|plan| pollproof_hostmem::FailPlan {
         first: plan.first.saturating_add(allocs),
         last: plan.last.saturating_add(allocs),
@@ -228,11 +277,11 @@ fn after_opening(options: &TimedOptions, allocs: u64) -> Option<pollproof_hostme
 }
 
 /// Sends packets through a house of their own, to the end.
-pub fn run_frames(
+pub fn run_frames<N: Nic>(
     packets: impl IntoIterator<Item = Packet>,
-    options: &TimedOptions,
+    options: &Options<N>,
 ) -> Result<TimedReport, TimedError> {
-    let mut house = TimedHouse::open(options)?;
+    let mut house = House::open(options)?;
     house.send(packets);
     house.finish()
 }

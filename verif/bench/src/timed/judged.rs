@@ -1,7 +1,7 @@
 //! Timed runs with all rules watching.
 
 use super::host::ENDLESS;
-use super::{TimedError, TimedHouse, TimedOptions, TimedReport};
+use super::{House, Nic, Options, TimedError, TimedReport};
 use pollproof_events::{with_visitor, Event, Record, Visitor};
 use pollproof_explore::quiet;
 use pollproof_netcore::Arrival;
@@ -79,13 +79,16 @@ impl Visitor for Watch {
 }
 
 /// Runs packets through a house with all rules watching.
-pub fn run_judged(packets: impl IntoIterator<Item = Packet>, options: &TimedOptions) -> Judged {
+pub fn run_judged<N: Nic>(
+    packets: impl IntoIterator<Item = Packet>,
+    options: &Options<N>,
+) -> Judged {
     run_kept(packets, options).0
 }
 
-pub(super) fn run_kept(
+pub(super) fn run_kept<N: Nic>(
     packets: impl IntoIterator<Item = Packet>,
-    options: &TimedOptions,
+    options: &Options<N>,
 ) -> (Judged, Kept) {
     let watch = Rc::new(RefCell::new(Watch {
         judge: Judge::new(),
@@ -97,7 +100,7 @@ pub(super) fn run_kept(
     // What an earlier run on this thread left is not ours.
     take_faults();
     let outcome = with_visitor(watch.clone(), || {
-        let mut house = TimedHouse::open(options)?;
+        let mut house = House::open(options)?;
         house.send(packets);
         kept.frames = house.on_street();
         let outcome = drive(&mut house, &watch);
@@ -126,7 +129,10 @@ pub(super) fn run_kept(
 const STEPS_AFTER_FINDING: u64 = 2_000;
 
 /// Runs to the end, a panic, or somewhat after the first finding.
-fn drive(house: &mut TimedHouse, watch: &Rc<RefCell<Watch>>) -> Result<TimedReport, TimedError> {
+fn drive<N: Nic>(
+    house: &mut House<N>,
+    watch: &Rc<RefCell<Watch>>,
+) -> Result<TimedReport, TimedError> {
     let _quiet = quiet::Scope::enter();
     let steps = || {
         let mut left = STEPS_AFTER_FINDING;

@@ -10,7 +10,10 @@ mod counts;
 mod cpu;
 mod host;
 mod house;
+mod ixgbe;
 mod judged;
+mod mlx4;
+mod nic;
 mod options;
 mod registers;
 mod report;
@@ -18,12 +21,14 @@ mod world;
 
 pub use capture::{run_capture, CaptureReport};
 pub use host::TimedHost;
-pub use house::{run_frames, TimedHouse};
+pub use house::{run_frames, House, IxgbeHouse, TimedHouse};
+pub use ixgbe::Ixgbe;
 pub use judged::{run_judged, Judged};
-pub use options::{AffinityMove, CpuCosts, TimedOptions};
+pub use mlx4::Mlx4;
+pub use nic::{Device, Nic, Parts, Shape};
+pub use options::{AffinityMove, CpuCosts, IxgbeTimedOptions, Options, TimedOptions};
 pub use report::{Ended, QueueReport, TimedReport};
 
-use pollproof_mlx4::OpenError;
 use pollproof_sim::QueueFull;
 
 /// Why a timed run gave no report.
@@ -34,7 +39,10 @@ pub enum TimedError {
     Options(&'static str),
     /// The port does not open.
     #[error("the port does not open: {0}")]
-    Open(#[from] OpenError),
+    Open(#[from] pollproof_mlx4::OpenError),
+    /// The port does not open.
+    #[error("the port does not open: {0}")]
+    OpenIxgbe(#[from] pollproof_ixgbe::OpenError),
     /// The limit of steps was hit.
     #[error("the run took more than {0} steps")]
     TooManyEvents(u64),

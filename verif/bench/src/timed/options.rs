@@ -1,10 +1,12 @@
 //! What can be chosen about a timed run.
 
+use super::{Ixgbe, Mlx4, Nic};
 use pollproof_connectx_3::Params;
 use pollproof_hostmem::{Config, FailPlan};
+use pollproof_ixgbe::{IxgbeOptions, QvLockForm};
 use pollproof_mlx4::Mlx4Options;
 use pollproof_netcore::{Keep, NetOptions};
-use pollproof_pcie::{LinkParams, GEN3_X8};
+use pollproof_pcie::{LinkParams, GEN2_X8, GEN3_X8};
 use pollproof_wire::{FaultRates, Pacing, FORTY_GIGABIT};
 
 /// What driver code costs, nanoseconds. A CPU's time moves by these alone.
@@ -48,15 +50,15 @@ pub struct AffinityMove {
     pub cpu: u32,
 }
 
-/// What a timed run is made of. Vector `first_vector + n` is bound to CPU `n % cpus`.
+/// What a timed run is made of. The vector of queue n is bound to CPU `n % cpus`.
 #[derive(Clone, Debug)]
-pub struct TimedOptions {
-    /// Port.
-    pub mlx4: Mlx4Options,
+pub struct Options<N: Nic> {
+    /// Port, as its driver is told.
+    pub nic: N::Driver,
     /// Network core and number of CPUs.
     pub net: NetOptions,
-    /// Device; how it is armed follows the port's option.
-    pub device: Params,
+    /// Device; what it must have in common with the port follows the port's options.
+    pub device: N::Params,
     /// Bus.
     pub link: LinkParams,
     /// Register writes of a CPU that may be under way. Assumed; stands for posted credits.
@@ -75,17 +77,25 @@ pub struct TimedOptions {
     pub fail_allocs: Option<FailPlan>,
     /// Changes of affinity.
     pub affinity_moves: Vec<AffinityMove>,
+    /// Sockets poll the queue that they got a packet from for so long, microseconds, before they
+    /// sleep (`net.core.low_latency_poll`); 0 is not at all. The port must allow it.
+    pub busy_poll_us: u64,
     /// The run stops before anything later than this, picoseconds.
     pub stop_at_ps: Option<u64>,
     /// The run is given up after so many steps of the event loop.
     pub max_events: u64,
 }
 
-impl Default for TimedOptions {
+/// A timed run of mlx4.
+pub type TimedOptions = Options<Mlx4>;
+/// A timed run of ixgbe.
+pub type IxgbeTimedOptions = Options<Ixgbe>;
+
+impl Default for Options<Mlx4> {
     /// One queue of mlx4_en as it comes, at 40 Gb/s line rate, on one CPU.
     fn default() -> Self {
         Self {
-            mlx4: Mlx4Options::default(),
+            nic: Mlx4Options::default(),
             net: NetOptions::default(),
             device: Params::default(),
             link: GEN3_X8,
@@ -97,24 +107,19 @@ impl Default for TimedOptions {
             memory: Config::default(),
             fail_allocs: None,
             affinity_moves: Vec::new(),
+            busy_poll_us: 0,
             stop_at_ps: None,
             max_events: 4_000_000_000,
         }
     }
 }
 
-impl TimedOptions {
+impl Options<Mlx4> {
     /// `rings` rings of `1 << log_ring_size` entries on `cpus` CPUs.
     pub fn with_rings(mut self, rings: u32, log_ring_size: u32, cpus: u32) -> Self {
-        self.mlx4.rings = rings;
-        self.mlx4.log_ring_size = log_ring_size;
+        self.nic.rings = rings;
+        self.nic.log_ring_size = log_ring_size;
         self.net.cpus = cpus;
-        self
-    }
-
-    /// Sockets keep the bytes of what arrives.
-    pub fn keeping_bytes(mut self) -> Self {
-        self.net.keep = Keep::Bytes;
         self
     }
 
@@ -126,3 +131,71 @@ impl TimedOptions {
         self
     }
 }
+
+impl<N: Nic> Options<N> {
+    /// Sockets keep the bytes of what arrives.
+    pub fn keeping_bytes(mut self) -> Self {
+        self.net.keep = Keep::Bytes;
+        self
+    }
+}
+
+impl Default for Options<Ixgbe> {
+    /// One queue of ixgbe as it comes, frames to any address and of any length, at 10 Gb/s line
+    /// rate, on one CPU.
+    fn default() -> Self {
+        let base = TimedOptions::default();
+        let device = pollproof_intel_82599::Params {
+            msix_masked_at_reset: false,
+            ..pollproof_intel_82599::Params::default()
+        };
+        Self {
+            nic: IxgbeOptions { promiscuous: true, max_frame: 9728, ..IxgbeOptions::default() },
+            net: base.net,
+            device,
+            link: GEN2_X8,
+            posted_limit: base.posted_limit,
+            pacing: Pacing::LineRate { bits_per_s: TEN_GIGABIT },
+            faults: base.faults,
+            seed: base.seed,
+            costs: base.costs,
+            memory: base.memory,
+            fail_allocs: None,
+            affinity_moves: Vec::new(),
+            busy_poll_us: 0,
+            stop_at_ps: None,
+            max_events: base.max_events,
+        }
+    }
+}
+
+impl Options<Ixgbe> {
+    /// `queues` pairs of rings, receive rings of `ring_count` descriptors, on `cpus` CPUs.
+    pub fn with_queues(mut self, queues: u32, ring_count: u32, cpus: u32) -> Self {
+        self.nic.queues = queues;
+        self.nic.rx_ring_count = ring_count;
+        self.net.cpus = cpus;
+        self
+    }
+
+    /// Sockets poll for `us` microseconds before they sleep.
+    pub fn busy_polling(mut self, us: u64) -> Self {
+        self.busy_poll_us = us;
+        self.nic.busy_poll_lock = (us > 0).then_some(QvLockForm::Cmpxchg);
+        self
+    }
+
+    /// No latency anywhere: device, bus and CPU take no time.
+    pub fn without_latencies(mut self) -> Self {
+        self.device = pollproof_intel_82599::Params {
+            pad_short: self.device.pad_short,
+            ..pollproof_intel_82599::Params::zero()
+        };
+        self.link = LinkParams::zero();
+        self.costs = CpuCosts::zero();
+        self
+    }
+}
+
+/// Bits of a second.
+const TEN_GIGABIT: u64 = 10_000_000_000;

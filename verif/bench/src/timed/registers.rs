@@ -1,10 +1,10 @@
 //! Registers and commands: what goes from a CPU to the device.
 
 use super::world::{Sparse, World};
-use pollproof_connectx_3::ConnectX3;
+use super::{Device, Nic};
 use pollproof_pcie::{PostedQueue, PostedWrite};
 
-impl World {
+impl<N: Nic> World<N> {
     /// A CPU writes a register.
     pub fn post(&mut self, bar: u8, offset: u64, value: u64, bytes: u8) {
         self.counts.mmio_writes += 1;
@@ -21,6 +21,9 @@ impl World {
     }
 
     pub fn deliver(&mut self, write: PostedWrite) {
+        if self.removed {
+            return;
+        }
         self.device.set_time(self.now_ps);
         match write.bytes {
             8 => self.device.mmio_write64(write.bar, write.offset, write.value),
@@ -34,7 +37,13 @@ impl World {
         self.counts.mmio_reads += 1;
         self.flush(self.running.unwrap_or(0));
         self.charge(2 * self.link.params().latency_ps);
-        self.device.mmio_read32(bar, offset)
+        if self.removed {
+            return u32::MAX;
+        }
+        self.device.set_time(self.now_ps);
+        let value = self.device.mmio_read32(bar, offset);
+        self.drain();
+        value
     }
 
     fn flush(&mut self, cpu: u32) {
@@ -45,7 +54,7 @@ impl World {
 
     /// A firmware command: what was written before reaches the device first, and what it asks for
     /// is done when the command is.
-    pub fn command<R>(&mut self, command: impl FnOnce(&mut ConnectX3) -> R) -> R {
+    pub fn command<R>(&mut self, command: impl FnOnce(&mut N::Device) -> R) -> R {
         self.flush(self.running.unwrap_or(0));
         self.settle();
         let result = command(&mut self.device);

@@ -1,7 +1,7 @@
 //! What a timed run gives.
 
 use super::world::World;
-use pollproof_mlx4::Mlx4Port;
+use super::{Device, Nic};
 use pollproof_netcore::Net;
 use pollproof_wire::FaultCounts;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub enum Ended {
 }
 
 /// Counts of one queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueReport {
     /// Completions that the device wrote.
     pub cqes: u64,
@@ -28,6 +28,12 @@ pub struct QueueReport {
     pub full_polls: u64,
     /// Interrupt handlers that ran.
     pub interrupts: u64,
+    /// Packets that sockets took by themselves.
+    pub cleaned: u64,
+    /// Polls by sockets that found nothing.
+    pub misses: u64,
+    /// Polls that found the queue taken.
+    pub yields: u64,
 }
 
 /// What happened in a timed run.
@@ -91,6 +97,8 @@ pub struct TimedReport {
     pub time_squeezes: u64,
     /// Timers that fired.
     pub timers_fired: u64,
+    /// Packets that sockets took from queues by themselves (`LowLatencyRxPackets`).
+    pub low_latency_packets: u64,
     /// Each queue.
     pub queues: Vec<QueueReport>,
 }
@@ -122,16 +130,15 @@ impl TimedReport {
         self.frames_in == self.delivered + self.dropped() + self.held
     }
 
-    pub(super) fn new(
-        world: &World,
+    pub(super) fn new<N: Nic>(
+        world: &World<N>,
         net: &Net,
-        port: &Mlx4Port,
+        nic: &N,
         (offered, wire): (u64, FaultCounts),
     ) -> Self {
-        let (stats, counts) = (world.device.stats(), &world.counts);
-        let queues = queues(world, port);
-        let sum = |of: fn(&QueueReport) -> u64| queues.iter().map(of).sum::<u64>();
-        let (packets, memory) = (sum(|q| q.packets), world.mem.counters());
+        let (parts, counts) = (nic.parts(world, net), &world.counts);
+        let sum = |of: fn(&QueueReport) -> u64| parts.queues.iter().map(of).sum::<u64>();
+        let memory = world.mem.counters();
         let ledger = &net.ledger;
         let free_ps = world.cpus.iter().map(|c| c.free_ps).max().unwrap_or(0);
         Self {
@@ -140,18 +147,18 @@ impl TimedReport {
             steps: world.steps,
             offered,
             wire,
-            frames_in: stats.port_frames,
+            frames_in: parts.port_frames,
             delivered: ledger.packets(),
             delivered_bytes: ledger.bytes(),
-            drops: drops(world, packets.saturating_sub(ledger.packets())),
-            held: world.device.held() + sum(|q| q.cqes).saturating_sub(packets),
-            polls: sum(|q| q.polls),
-            full_polls: sum(|q| q.full_polls),
-            interrupts: sum(|q| q.interrupts),
-            msix: stats.msix,
-            cq_events: stats.fired,
-            arms: stats.arms,
-            stale_arms: stats.stale_arms,
+            drops: parts.drops,
+            held: world.device.held() + parts.queued,
+            polls: parts.polls.0,
+            full_polls: parts.polls.1,
+            interrupts: counts.queues.iter().map(|q| q.interrupts).sum(),
+            msix: parts.msix,
+            cq_events: parts.cq_events,
+            arms: parts.arms.0,
+            stale_arms: parts.arms.1,
             mmio_writes: counts.mmio_writes,
             mmio_reads: counts.mmio_reads,
             dma_reads: counts.dma_reads,
@@ -164,38 +171,8 @@ impl TimedReport {
             failed_allocs: memory.failed,
             time_squeezes: net.time_squeezes(),
             timers_fired: counts.timers_fired,
-            queues,
+            low_latency_packets: net.low_latency_rx_packets(),
+            queues: parts.queues,
         }
     }
-}
-
-fn queues(world: &World, port: &Mlx4Port) -> Vec<QueueReport> {
-    let states = port.ring_states();
-    let queue = |(state, counts): (&pollproof_mlx4::RingState, &super::counts::QueueCounts)| {
-        let cq = world.device.cq_view(state.cqn);
-        QueueReport {
-            cqes: cq.map_or(0, |cq| u64::from(cq.producer)),
-            packets: counts.packets,
-            polls: counts.polls,
-            full_polls: counts.full_polls,
-            interrupts: counts.interrupts,
-        }
-    };
-    states.iter().zip(&world.counts.queues).map(queue).collect()
-}
-
-/// Drops of the device by counter, and of the driver, which drops what completed with an error.
-fn drops(world: &World, driver: u64) -> BTreeMap<&'static str, u64> {
-    let stats = world.device.stats();
-    let all = [
-        ("rx_fifo_overflow", stats.rx_fifo_overflow),
-        ("rx_runt", stats.rx_runt),
-        ("rx_jabber", stats.rx_jabber),
-        ("rx_no_ring", stats.rx_no_ring),
-        ("rx_out_of_buffer", stats.rx_out_of_buffer),
-        ("rx_cq_overrun", stats.rx_cq_overrun),
-        ("rx_cq_error", stats.rx_cq_error),
-        ("rx_cqe_error", driver),
-    ];
-    all.into_iter().filter(|(_, count)| *count != 0).collect()
 }

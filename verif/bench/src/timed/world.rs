@@ -10,15 +10,11 @@
 
 use super::counts::Counts;
 use super::cpu::{Cpu, Vector};
-use super::{TimedError, TimedOptions};
-use pollproof_connectx_3::{ArmSource, ConnectX3, CqView};
-use pollproof_events::set_time_ps;
+use super::{Device, Nic, Options, TimedError};
+use pollproof_events::{emit, set_time_ps, Event};
 use pollproof_hostmem::HostMem;
-use pollproof_mlx4::{ArmForm, RxQueue};
 use pollproof_pcie::{Link, MsixTable, Outbound, PostedQueue};
-use pollproof_regs::mlx4::{be, db};
 use pollproof_sim::{EventQueue, Handle};
-use pollproof_sync::Ordering;
 use pollproof_wire::Frame;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,10 +25,12 @@ const LANE_AHEAD_PS: u64 = 1_000_000;
 const SPARSE_MAX: usize = 1 << 20;
 /// Bytes of an MSI-X message.
 const MSIX_BYTES: u32 = 4;
+/// Background timers that may fire while frames wait in the device and nothing else happens.
+const BACKGROUND_MAX: u32 = 2000;
 
 /// What is rare.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Sparse {
+pub enum Sparse {
     /// A register write of a CPU reaches the device.
     Posted { cpu: u32 },
     /// A timer fires on the CPU that started it.
@@ -65,9 +63,9 @@ struct Answer {
     bytes: Vec<u8>,
 }
 
-pub(super) struct World {
+pub struct World<N: Nic> {
     pub mem: HostMem,
-    pub device: ConnectX3,
+    pub device: N::Device,
     pub msix: MsixTable,
     pub cpus: Vec<Cpu>,
     pub vectors: Vec<Vector>,
@@ -93,30 +91,23 @@ pub(super) struct World {
     /// When the device does something by itself, and when its lane has room again.
     device_ps: u64,
     lane_ps: u64,
+    /// The function left the bus.
+    pub removed: bool,
+    /// Timers that come again for ever, and how often they may while nothing else happens.
+    pub background: usize,
+    background_left: u32,
     max_steps: u64,
     stop_at_ps: u64,
 }
 
-impl World {
-    /// Buffers that the device can use: what its record says, not what the driver believes.
-    pub fn posted(&mut self, queue: &RxQueue) -> u32 {
-        let word = be(self.mem.load32(queue.ring.db + db::RQ_PRODUCER, Ordering::Relaxed));
-        let head = self.device.rq_view(queue.ring.rqn).map(|rq| rq.head);
-        head.map_or(0, |head| u32::from((word as u16).wrapping_sub(head)))
-    }
-
-    pub fn new(options: &TimedOptions) -> Self {
-        let mut params = options.device;
-        params.arm = match options.mlx4.arm {
-            ArmForm::Doorbell => ArmSource::Doorbell,
-            ArmForm::RecordAndRecheck => ArmSource::Record,
-        };
+impl<N: Nic> World<N> {
+    pub fn new(options: &Options<N>) -> Self {
         let cpus = options.net.cpus;
-        let vectors = options.mlx4.first_vector.saturating_add(options.mlx4.rings);
+        let vectors = N::shape(&options.nic).vectors();
         let posted = PostedQueue::new(options.link.latency_ps, options.posted_limit);
-        let mut world = Self {
+        Self {
             mem: HostMem::new(options.memory),
-            device: ConnectX3::new(params),
+            device: N::device(options),
             msix: MsixTable::new(vectors),
             cpus: (0..cpus).map(|_| Cpu::default()).collect(),
             vectors: Vector::bound(options),
@@ -138,13 +129,23 @@ impl World {
             spare: Vec::new(),
             device_ps: u64::MAX,
             lane_ps: u64::MAX,
-            max_steps: options.max_events,
-            stop_at_ps: options.stop_at_ps.unwrap_or(u64::MAX),
-        };
-        for &super::AffinityMove { at_ps, vector, cpu } in &options.affinity_moves {
-            world.push(at_ps, Sparse::Affinity { vector, cpu });
+            removed: false,
+            background: 0,
+            background_left: BACKGROUND_MAX,
+            max_steps: u64::MAX,
+            stop_at_ps: u64::MAX,
         }
-        world
+    }
+
+    /// The port is open: what the options say of times and steps counts from here.
+    pub fn opened(&mut self, options: &Options<N>) {
+        self.steps = 0;
+        self.max_steps = options.max_events;
+        let now_ps = self.now_ps;
+        self.stop_at_ps = options.stop_at_ps.map_or(u64::MAX, |ps| ps.saturating_add(now_ps));
+        for &super::AffinityMove { at_ps, vector, cpu } in &options.affinity_moves {
+            self.push(now_ps.saturating_add(at_ps), Sparse::Affinity { vector, cpu });
+        }
     }
 
     pub fn push(&mut self, at_ps: u64, event: Sparse) -> Option<Handle> {
@@ -183,7 +184,11 @@ impl World {
     pub fn step(&mut self) -> bool {
         let starts_ps = self.starts.peek_time().unwrap_or(u64::MAX);
         let (at_ps, source) = self.next();
-        if at_ps > starts_ps || at_ps > self.stop_at_ps || at_ps == u64::MAX {
+        if at_ps > starts_ps
+            || at_ps > self.stop_at_ps
+            || at_ps == u64::MAX
+            || self.only_background_counts()
+        {
             return false;
         }
         self.handle(at_ps, source);
@@ -193,12 +198,31 @@ impl World {
     /// Whether anything, now or later, is to come before the end.
     pub fn is_over(&self) -> bool {
         let at_ps = self.next().0.min(self.starts.peek_time().unwrap_or(u64::MAX));
-        at_ps == u64::MAX || at_ps > self.stop_at_ps
+        at_ps == u64::MAX || at_ps > self.stop_at_ps || self.only_background_counts()
+    }
+
+    /// Whether background timers are all that is to come.
+    fn only_background(&self) -> bool {
+        self.background != 0
+            && self.sparse.len() == self.background
+            && self.next().1 == Source::Sparse
+            && self.starts.is_empty()
+            && (self.device_ps, self.lane_ps) == (u64::MAX, u64::MAX)
+            && self.street.is_empty()
+            && self.to_host.is_empty()
+            && self.answers.is_empty()
+    }
+
+    /// The same, and nothing waits for them either.
+    #[inline]
+    fn only_background_counts(&self) -> bool {
+        self.only_background()
+            && (self.removed || self.device.held() == 0 || self.background_left == 0)
     }
 
     /// Whether somebody is still coming.
     pub fn is_quiet(&self) -> bool {
-        self.next().0 == u64::MAX && self.starts.is_empty()
+        (self.next().0 == u64::MAX && self.starts.is_empty()) || self.only_background()
     }
 
     /// Lets the world come up to the time of the CPU that runs.
@@ -217,6 +241,48 @@ impl World {
             self.handle(at_ps, source);
         }
         set_time_ps(self.local_ps);
+    }
+
+    /// Process context sleeps: the world goes on, but for other CPUs, which start when they may.
+    pub fn sleep(&mut self, ns: u64) {
+        let from_ps = if self.running.is_some() { self.local_ps } else { self.now_ps };
+        let until_ps = from_ps.saturating_add(ns.saturating_mul(1000));
+        loop {
+            let (at_ps, source) = self.next();
+            if at_ps > until_ps || at_ps == u64::MAX || self.error.is_some() {
+                break;
+            }
+            self.handle(at_ps, source);
+        }
+        self.now_ps = self.now_ps.max(until_ps);
+        self.local_ps = self.local_ps.max(until_ps);
+        set_time_ps(self.now_ps);
+    }
+
+    /// The function leaves the bus: it does nothing any more, and its registers read all ones.
+    pub fn remove(&mut self) {
+        emit(Event::FunctionRemoved);
+        self.removed = true;
+        self.drain();
+    }
+
+    /// Masks a vector in the MSI-X table, whosever it is.
+    pub fn mask_vector(&mut self, vector: u32) {
+        if N::Device::OWNS_MSIX {
+            self.device.mask_vector(vector, true);
+        } else {
+            self.msix.mask(vector);
+        }
+    }
+
+    /// Unmasks it; a message that waits is sent.
+    pub fn unmask_vector(&mut self, vector: u32) {
+        if N::Device::OWNS_MSIX {
+            self.device.mask_vector(vector, false);
+            self.drain();
+        } else if self.msix.unmask(vector) {
+            self.raise(vector);
+        }
     }
 
     /// One more step; notes when there were too many.
@@ -238,7 +304,8 @@ impl World {
                 self.drain();
             }
             Source::Street => {
-                if let Some((_, frame)) = self.street.pop_front() {
+                let frame = self.street.pop_front().filter(|_| !self.removed);
+                if let Some((_, frame)) = frame {
                     self.device.set_time(self.now_ps);
                     self.device.rx_frame(frame);
                     self.drain();
@@ -274,7 +341,11 @@ impl World {
                 }
             }
             Sparse::Timer { timer, cpu } => {
+                if self.only_background() {
+                    self.background_left = self.background_left.saturating_sub(1);
+                }
                 self.timers.remove(&timer);
+                self.background -= usize::from(N::is_background(timer));
                 self.fire_timer(timer, cpu);
             }
             Sparse::Affinity { vector, cpu } => self.set_affinity(vector, cpu),
@@ -284,6 +355,10 @@ impl World {
     /// Puts what the device asks for onto the bus, as far as its lane has room.
     pub fn drain(&mut self) {
         self.lane_ps = u64::MAX;
+        if self.removed {
+            self.device_ps = u64::MAX;
+            return;
+        }
         loop {
             let free_ps = self.link.to_host_free_ps();
             if free_ps > self.now_ps.saturating_add(LANE_AHEAD_PS) && self.device.has_output() {
@@ -307,7 +382,7 @@ impl World {
                 self.link.read_ps(self.now_ps, *len)
             }
             Outbound::Msix { vector } => {
-                if !self.msix.send(*vector) {
+                if !N::Device::OWNS_MSIX && !self.msix.send(*vector) {
                     return;
                 }
                 (self.link.write_ps(self.now_ps, MSIX_BYTES), 0)
@@ -355,20 +430,10 @@ impl World {
         self.drain();
     }
 
-    /// Whether the next completion of a CQ is signalled: the device knows, or it will find out by
-    /// the record that it reads after that completion.
-    pub fn is_armed(&mut self, cq: &CqView, record: u64) -> bool {
-        if cq.armed || self.device.params().arm == ArmSource::Doorbell {
-            return cq.armed;
-        }
-        let word = be(self.mem.load32(record + db::CQ_ARM, Ordering::Relaxed));
-        let fresh = cq.next_sn.is_none_or(|sn| word >> db::SN_SHIFT & 3 == sn);
-        !cq.stopped && fresh && word & db::CMD_MASK != 0
-    }
-
     /// Takes what the device wants to send, whatever its lane says: for a look at the end.
     pub fn take_all(&mut self) {
-        while let Some(request) = self.device.pop() {
+        while !self.removed {
+            let Some(request) = self.device.pop() else { break };
             self.send(request);
         }
     }
