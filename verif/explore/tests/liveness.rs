@@ -177,3 +177,26 @@ fn resting_threads_are_woken_by_what_comes_after() {
         assert!(summary.is_exhaustive() && summary.executions >= 1, "{model:?} {summary:?}");
     }
 }
+
+#[test]
+fn a_graph_that_is_too_big_is_told_and_its_races_too() {
+    let config = Config { reduction: Reduction::Graphs, model: Model::Rc11, ..Config::default() };
+    let mut told = 0;
+    let program = || {
+        let x = Atomic::new(0);
+        let data = pollproof_explore::rt::Plain::new("data");
+        let other = start(move || data.write());
+        data.write();
+        for i in 0..2_000 {
+            x.store(i, Relaxed);
+        }
+        other.join();
+    };
+    let summary = explore(&config, &program, &mut |e| {
+        told += 1;
+        assert!(matches!(e.end, End::Limit(_)) && !e.races().is_empty(), "{:?}", e.end);
+        assert!(e.steps().len() > 900);
+        Continue(())
+    });
+    assert_eq!((told, summary.is_exhaustive()), (1, false));
+}

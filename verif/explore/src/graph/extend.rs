@@ -2,7 +2,7 @@
 //! as the newest of all orders, and every other way to add it is stored for later.
 
 use super::bits::Bits;
-use super::item::{Item, Kind, Packed, INIT};
+use super::item::{Kind, Packed, INIT};
 use super::search::{Search, State};
 use super::step::Verdict;
 use super::world::Want;
@@ -14,9 +14,7 @@ impl<const W: usize> Search<'_, W> {
     /// Adds one event, or finds that nothing more can be added.
     pub(super) fn extend(&mut self) -> Result<(), Stop> {
         if !self.g.has_room() {
-            let all = self.g.all().to_vec();
-            self.found.push(Item(all));
-            return Err(Stop::Wider);
+            return Err(self.full());
         }
         let half = |s: &State| matches!(s, State::Half(_));
         if let Some(thread) = self.states.iter().position(half) {
@@ -255,8 +253,7 @@ impl<const W: usize> Search<'_, W> {
             }
             if !self.g.has_room() {
                 self.g.truncate(len);
-                self.found.push(Item(self.g.all().to_vec()));
-                return Err(Stop::Wider);
+                return Err(self.full());
             }
             self.add_read(thread, false)?;
             // In what follows this thread has seen the newest value and waits on.

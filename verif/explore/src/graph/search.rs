@@ -11,6 +11,9 @@ use crate::session::run_body_with;
 use crate::trace::{End, Limit, StepKind};
 use crate::Config;
 
+/// Words of the widest sets; graphs have at most 64 times as many events.
+pub(super) const WIDEST: usize = 16;
+
 /// Where a thread stands besides its next operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -81,7 +84,7 @@ impl<'a, const W: usize> Search<'a, W> {
     fn try_run(&mut self, item: &Item) -> Result<std::convert::Infallible, Stop> {
         self.world.begin();
         (self.closed, self.operations) = (false, 0);
-        if item.0.len() + 2 > 64 * W {
+        if item.0.len() > 64 * W {
             self.found.push(item.clone());
             return Err(Stop::Wider);
         }
@@ -107,6 +110,15 @@ impl<'a, const W: usize> Search<'a, W> {
         loop {
             self.extend()?;
         }
+    }
+
+    /// The graph is full: it goes on with wider sets or, at the widest, ends here.
+    pub(super) fn full(&mut self) -> Stop {
+        if W >= WIDEST {
+            return Stop::End(End::Limit(Limit::Events));
+        }
+        self.found.push(Item(self.g.all().to_vec()));
+        Stop::Wider
     }
 
     fn room_for(&mut self, thread: usize) {
