@@ -4,7 +4,7 @@
 mod scenarios;
 
 use pollproof_explore::{explore, Config, Model, Reduction};
-use scenarios::{list, qv_lock, ListOp::*};
+use scenarios::{hash, list, napi, qv_lock, ListOp::*};
 use std::ops::ControlFlow::Continue;
 
 /// Executions and blocked ones; each must end well.
@@ -42,5 +42,31 @@ fn the_list_has_the_known_counts() {
         (&[Add, Add, Del, Lookup], 24),
     ] {
         assert_eq!(counts(Model::Sc, &|| list(ops, false)), (count, 0), "{ops:?}");
+    }
+}
+
+/// The same program by the search over schedules: the classes are the graphs of SC.
+fn classes(program: &dyn Fn()) -> u64 {
+    let summary = explore(&Config::default(), program, &mut |_| Continue(()));
+    assert!(summary.is_exhaustive());
+    summary.executions
+}
+
+#[test]
+fn readers_and_a_grace_period_have_the_same_count_in_every_model() {
+    for (readers, count) in [(1, 3), (2, 9), (3, 27), (4, 81)] {
+        assert_eq!(classes(&|| hash(readers)), count);
+        for model in Model::ALL {
+            assert_eq!(counts(model, &|| hash(readers)), (count, 0), "{model:?} {readers}");
+        }
+    }
+}
+
+#[test]
+fn polling_has_more_graphs_where_updates_are_no_full_barriers() {
+    for (events, numbers) in [(1, [3; 4]), (2, [18, 18, 20, 18])] {
+        assert_eq!(classes(&|| napi(events)), numbers[0]);
+        let found = Model::ALL.map(|model| counts(model, &|| napi(events)).0);
+        assert_eq!(found, numbers, "{events}");
     }
 }
