@@ -3,13 +3,13 @@
 use crate::args::{BenchArgs, Format};
 use crate::exit;
 use crate::progress::{cpu_seconds, Progress};
-use pollproof_bench::rates::{rate, Rate};
+use pollproof_bench::rates::{rate, Rate, HASH, STATE_LOCK};
 use pollproof_bench::scenario::{EngineKind, Scenario};
 use pollproof_bugs::scenarios::{DEL_FREE_2, LOCK_3};
 use pollproof_report::{table, BenchJson, BenchResultJson, SCHEMA_VERSION};
 
-/// The lock of three threads, and a hash with two RCU readers.
-const SCENARIOS: [&Scenario; 2] = [&LOCK_3, &DEL_FREE_2];
+/// The lock of three threads and a hash with two RCU readers: bare, and as part of the house.
+const SCENARIOS: [&Scenario; 4] = [&STATE_LOCK, &HASH, &LOCK_3, &DEL_FREE_2];
 
 /// Measures and prints.
 pub fn bench(args: &BenchArgs, quiet: bool) -> anyhow::Result<u8> {

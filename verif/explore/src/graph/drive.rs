@@ -5,7 +5,7 @@ use super::world::Names;
 use super::{Item, Search, Shared, Stop, World};
 use crate::quiet;
 use crate::random::SplitMix;
-use crate::trace::{End, Execution, Limit};
+use crate::trace::{End, Execution};
 use crate::{AtEnd, Config, Coverage, Reduction, Summary};
 use std::ops::ControlFlow;
 
@@ -77,6 +77,7 @@ fn walk_with<const W: usize>(
             return Walk::Over;
         }
         let stop = search.run(&item);
+        search.g.recycle(item);
         tree.stack.append(&mut search.found);
         tree.summary.steps += search.operations();
         let mut flow = ControlFlow::Continue(());

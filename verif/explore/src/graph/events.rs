@@ -9,6 +9,7 @@ use super::bits::Bits;
 use super::item::{Item, Kind, Packed, INIT};
 use super::Model;
 use crate::clock::Clock;
+use std::cell::RefCell;
 
 /// What a location holds.
 #[derive(Clone)]
@@ -17,6 +18,8 @@ pub(crate) struct Location<const W: usize> {
     pub(crate) co: Vec<u16>,
     /// Reads of the initial value.
     pub(crate) init_readers: Bits<W>,
+    /// Whether it has events.
+    touched: bool,
 }
 
 /// What has gathered before the next event of a thread.
@@ -94,9 +97,30 @@ pub(crate) struct Graph<const W: usize> {
     pub(crate) locs: Vec<Location<W>>,
     touched: Vec<u16>,
     pub(crate) fronts: Vec<Front<W>>,
+    /// Room of graphs that were run, for those that will be stored.
+    spare: RefCell<Vec<Vec<Packed>>>,
+    pub(crate) scratch: RefCell<Vec<u16>>,
 }
 
+/// Lists that are kept for later use.
+const SPARE_MAX: usize = 256;
+
 impl<const W: usize> Graph<W> {
+    /// An empty list, with room if some is left.
+    pub(crate) fn list(&self) -> Vec<Packed> {
+        self.spare.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes a list back.
+    pub(crate) fn recycle(&self, item: Item) {
+        let mut list = item.0;
+        list.clear();
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE_MAX {
+            spare.push(list);
+        }
+    }
+
     pub(crate) fn new(model: Model) -> Self {
         let none = Packed { thread: 0, kind: Kind::Read, loc: 0, rf: INIT, pos: 0 };
         let events = 64 * W;
@@ -120,6 +144,8 @@ impl<const W: usize> Graph<W> {
             locs: Vec::new(),
             touched: Vec::new(),
             fronts: Vec::new(),
+            spare: RefCell::default(),
+            scratch: RefCell::default(),
         }
     }
 
@@ -142,7 +168,7 @@ impl<const W: usize> Graph<W> {
         for loc in self.touched.drain(..) {
             let l = &mut self.locs[loc as usize];
             l.co.clear();
-            l.init_readers = Bits::EMPTY;
+            (l.init_readers, l.touched) = (Bits::EMPTY, false);
         }
         self.truncate(0);
         self.done = Bits::EMPTY;
@@ -182,9 +208,10 @@ impl<const W: usize> Graph<W> {
 
     fn touch(&mut self, loc: u16) {
         while self.locs.len() <= loc as usize {
-            self.locs.push(Location { co: Vec::new(), init_readers: Bits::EMPTY });
+            let (co, init_readers) = (Vec::new(), Bits::EMPTY);
+            self.locs.push(Location { co, init_readers, touched: false });
         }
-        if !self.touched.contains(&loc) {
+        if !std::mem::replace(&mut self.locs[loc as usize].touched, true) {
             self.touched.push(loc);
         }
     }
@@ -293,7 +320,7 @@ impl<const W: usize> Graph<W> {
 
     /// The graph of the events in `keep`, as it is.
     pub(crate) fn without(&self, keep: &Bits<W>) -> Item {
-        let mut item = Item::default();
+        let mut item = Item(self.list());
         for e in keep.iter() {
             let mut p = self.packed[e];
             if p.kind.reads() && p.rf != INIT {

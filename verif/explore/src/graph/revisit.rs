@@ -34,10 +34,10 @@ impl<const W: usize> Graph<W> {
             return;
         }
         let Packed { loc, kind, rf, .. } = self.packed[w];
-        let kept: Vec<u16> = {
-            let co = &self.locs[loc as usize].co;
-            co.iter().copied().filter(|&c| keep.has(c as usize) && c as usize != r).collect()
-        };
+        let mut kept = self.scratch.borrow_mut();
+        kept.clear();
+        let co = &self.locs[loc as usize].co;
+        kept.extend(co.iter().filter(|&&c| keep.has(c as usize) && c as usize != r));
         let lowest = self.bound_within(loc, &self.base[r], &keep);
         let taken = |place: usize| {
             kept.get(place - 1).is_some_and(|&c| self.packed[c as usize].kind != Kind::Write)
@@ -70,7 +70,7 @@ impl<const W: usize> Graph<W> {
 
     /// The graph of the events in `keep`, where `w` takes `place` and `r` reads from it.
     fn restricted(&self, keep: &Bits<W>, r: usize, w: usize, place: usize, kept: &[u16]) -> Item {
-        let mut item = Item::default();
+        let mut item = Item(self.list());
         for e in keep.iter() {
             let mut p = self.packed[e];
             if e == r {

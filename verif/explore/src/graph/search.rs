@@ -315,7 +315,7 @@ impl<'a, const W: usize> Search<'a, W> {
 
     /// Stores the graph so far with one more event.
     pub(super) fn store(&mut self, len: usize, p: Packed) {
-        let mut item = Item(Vec::with_capacity(len + 1));
+        let mut item = Item(self.g.list());
         item.0.extend_from_slice(&self.g.packed[..len]);
         if p.kind.is_ordered() {
             for q in &mut item.0 {
