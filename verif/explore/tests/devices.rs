@@ -1,9 +1,10 @@
 //! A device and its driver as two threads, with the rules of the bus as orders of their accesses.
 //! Each scenario is run under SC, x86 and RC11, which see different mistakes.
 //!
-//! The rules are those of PCIe 3.0, 2.4.1, table 2-34, by row and column: A2 (a posted write may not
-//! pass a posted write, unless it has the relaxed ordering attribute), B2 (a read may not pass a
-//! posted write), D2 (a read completion may not pass a posted write, unless it has that attribute).
+//! The rules are those of PCIe 3.0, 2.4.1, table 2-34, by row and column: A2 (a posted write may
+//! not pass a posted write, unless it has the relaxed ordering attribute), B2 (a read may not pass
+//! a posted write), D2 (a read completion may not pass a posted write, unless it has that
+//! attribute).
 
 use pollproof_explore::handles::{fence, start};
 use pollproof_explore::rt::{Atomic, Ordering, Ordering::*, Plain};
@@ -172,12 +173,13 @@ fn ring_combined(barrier: Ordering) {
 
 #[test]
 fn a_combined_doorbell_needs_more_than_the_barrier_for_memory() {
-    // `dma_wmb` is no instruction on x86; `wmb` is `sfence`. RC11 takes any release fence for enough.
+    // `dma_wmb` is no instruction on x86; `wmb` is `sfence`. RC11 takes a release fence for enough.
     check(&|| ring_combined(Release), [Nothing(1), Mistake("stale descriptor", 2), Nothing(1)]);
     check(&|| ring_combined(SeqCst), [Nothing(1); 3]);
 }
 
-/// A completion queue is armed for one interrupt; then the driver looks again, for what came before.
+/// A completion queue is armed for one interrupt; then the driver looks again, for what came
+/// before.
 fn arm(between: Option<Ordering>) {
     let (armed, entry, interrupt) = (Atomic::new(0), Atomic::new(0), Atomic::new(0));
     let device = start(move || {

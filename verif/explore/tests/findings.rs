@@ -1,4 +1,4 @@
-//! What the search over schedules finds: races by the orders of C11, and deadlocks with their places.
+//! What the search over schedules finds: races by the orders of C11, and deadlocks with places.
 
 #[path = "common/faults.rs"]
 mod faults;

@@ -55,8 +55,8 @@ fn classes(program: &dyn Fn()) -> u64 {
     summary.executions
 }
 
-/// A lookup reads one shared word under its reader's lock, and the removal is one store: a reader is
-/// before the grace period and sees the node or not, or comes after it and does not.
+/// A lookup reads one shared word under its reader's lock, and the removal is one store: a reader
+/// is before the grace period and sees the node or not, or comes after it and does not.
 #[test]
 fn the_hash_under_rcu_has_three_graphs_a_reader() {
     (1..=4).for_each(|readers| assert_eq!(classes(&|| hash(readers)), 3_u64.pow(readers as u32)));
