@@ -16,9 +16,12 @@ pub struct Options {
 
 const NIGHTLY: &str = "nightly";
 
-/// Package and test target. Others make too many steps for an interpreter, or run in an engine.
-const TESTS: [(&str, &[&str]); 1] =
-    [("pollproof-sync", &["--lib", "--test", "rcu", "--test", "switches"])];
+/// Packages and their test targets. Others make too many steps for an interpreter, or run in an
+/// engine.
+const TESTS: [(&str, &[&str]); 2] = [
+    ("pollproof-sync", &["--lib", "--test", "rcu", "--test", "switches"]),
+    ("pollproof-netcore", &["--test", "threads"]),
+];
 
 /// Runs the tests with so many seeds each; installs Miri where it is missing.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
