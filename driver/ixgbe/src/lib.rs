@@ -1,9 +1,10 @@
 //! Linux's ixgbe for one port of an 82599: bring-up, rings, poll, interrupts, watchdog, removal.
 //!
-//! Modules follow the kernel's files (`drivers/net/ethernet/intel/ixgbe/`, Linux 6.12; the busy-poll
-//! lock and `ixgbe_low_latency_recv` as of 3.11 to 4.4). Left out: other MACs than the 82599, SFP+
-//! modules and PHYs, DCB, virtual functions, flow director, receive side coalescing, XDP and AF_XDP,
-//! VLAN stripping, timestamps, IPsec, FCoE, wake up, ethtool, legacy and MSI interrupts.
+//! Modules follow the kernel's files (`drivers/net/ethernet/intel/ixgbe/`, Linux 6.12; the lock of
+//! busy polling and `ixgbe_low_latency_recv` as of 3.11 to 4.4). Left out: other MACs than the
+//! 82599, SFP+ modules and PHYs, DCB, virtual functions, flow director, receive side coalescing,
+//! XDP and AF_XDP, VLAN stripping, timestamps, IPsec, FCoE, wake up, ethtool, legacy and MSI
+//! interrupts.
 
 mod common;
 mod hw;
@@ -42,7 +43,8 @@ pub struct IxgbeOptions {
     pub queues: u32,
     /// Queue vectors; rings are dealt out to them in turn. More than queues makes no difference.
     pub vectors: u32,
-    /// Receive descriptors of a ring: a multiple of 8, 8 to 8192; Linux takes 64 and up.
+    /// Receive descriptors of a ring: a multiple of 8, 24 to 8192; Linux takes 64 and up.
+    /// A refill needs 16 of them.
     pub rx_ring_count: u32,
     /// Transmit descriptors of a ring: a multiple of 8, 48 to 8192; Linux takes 64 and up.
     pub tx_ring_count: u32,

@@ -46,9 +46,9 @@ fn check(o: &IxgbeOptions) -> Result<(), OpenError> {
         return Err(OpenError::Options("1 to 16 queues, 1 to 63 vectors"));
     }
     let fits = |count: u32, min: u32| count.is_multiple_of(8) && (min..=8192).contains(&count);
-    if !fits(o.rx_ring_count, 8) || !fits(o.tx_ring_count, 48) {
+    if !fits(o.rx_ring_count, 24) || !fits(o.tx_ring_count, 48) {
         return Err(OpenError::Options(
-            "ring sizes: multiples of 8 up to 8192, 48 at least to send",
+            "ring sizes: multiples of 8 from 24 (receive) or 48 (send) to 8192",
         ));
     }
     if !(64..=9728).contains(&o.max_frame) || o.weight < 1 {

@@ -194,7 +194,7 @@ pub struct BarrierArgs {
 /// `run`.
 #[derive(ClapArgs)]
 pub struct RunArgs {
-    /// NIC and driver: mlx4 (a ConnectX-3).
+    /// NIC and driver: mlx4 (a ConnectX-3) or ixgbe (an 82599).
     #[arg(long)]
     pub nic: String,
     /// Capture to send in (pcap or pcapng, Ethernet).
@@ -203,9 +203,12 @@ pub struct RunArgs {
     /// Writes what the sockets got, in order of arrival.
     #[arg(long)]
     pub out: Option<PathBuf>,
-    /// Receive queues, a power of two.
+    /// Receive queues: for mlx4 a power of two up to 64, for ixgbe 1 to 16.
     #[arg(long, default_value_t = 1)]
     pub queues: u32,
+    /// Sockets poll their queue for so many microseconds before they sleep.
+    #[arg(long, default_value_t = 0, value_name = "USEC")]
+    pub busy_poll: u64,
     /// Seed of everything random.
     #[arg(long, default_value_t = 7)]
     pub seed: u64,

@@ -4,7 +4,10 @@ use crate::args::RunArgs;
 use crate::exit;
 use crate::progress::Progress;
 use anyhow::{anyhow, bail, Context};
-use pollproof_bench::timed::{run_capture, CaptureReport, TimedError, TimedOptions, TimedReport};
+use pollproof_bench::timed::{
+    run_capture, CaptureReport, IxgbeTimedOptions, QueueReport, TimedError, TimedOptions,
+    TimedReport,
+};
 use pollproof_bugs::check::Status;
 use pollproof_report::{table, CaptureJson};
 use pollproof_wire::write_pcap;
@@ -18,6 +21,8 @@ pub struct CaptureRow {
     pub json: CaptureJson,
 }
 
+/// Longest busy poll: a second.
+const BUSY_POLL_MAX_US: u64 = 1_000_000;
 /// Queues that the committed capture goes through, one run each.
 const QUEUES: [u32; 3] = [1, 4, 16];
 
@@ -38,17 +43,18 @@ pub fn committed_captures(
     let Some(path) = committed().filter(|_| wanted) else { return Vec::new() };
     QUEUES
         .iter()
-        .map(|&queues| {
+        .flat_map(|&queues| {
             progress.tell(&format!("capture through {queues} queues"));
             let plural = if queues == 1 { "" } else { "s" };
             let id = format!("tcp_udp.pcap, {queues} queue{plural}");
-            row(id, run_capture(&path, &options(queues, seed)).map_err(|e| anyhow!("{e}")))
+            let mlx4 = run_capture(&path, &mlx4(queues, 0, seed)).map_err(|e| anyhow!("{e}"));
+            let ixgbe = run_capture(&path, &ixgbe(queues, 0, seed)).map_err(|e| anyhow!("{e}"));
+            [row(id.clone(), "mlx4", mlx4), row(id, "ixgbe", ixgbe)]
         })
         .collect()
 }
 
-fn row(id: String, report: anyhow::Result<CaptureReport>) -> CaptureRow {
-    let nic = "mlx4";
+fn row(id: String, nic: &'static str, report: anyhow::Result<CaptureReport>) -> CaptureRow {
     let report = match report {
         Ok(report) => report,
         Err(error) => {
@@ -84,22 +90,40 @@ fn problem(report: &CaptureReport) -> Option<String> {
     report.judged.outcome.as_ref().err().map(ToString::to_string)
 }
 
-fn options(queues: u32, seed: u64) -> TimedOptions {
+fn mlx4(queues: u32, busy_poll_us: u64, seed: u64) -> TimedOptions {
     let log_ring_size = 10;
-    let options = TimedOptions { seed, ..TimedOptions::default() };
+    let mut options = TimedOptions { seed, busy_poll_us, ..TimedOptions::default() };
+    options.nic.busy_poll_lock = busy_poll_us > 0;
     options.with_rings(queues, log_ring_size, queues).keeping_bytes()
+}
+
+fn ixgbe(queues: u32, busy_poll_us: u64, seed: u64) -> IxgbeTimedOptions {
+    let ring_count = 512;
+    let options = IxgbeTimedOptions { seed, ..IxgbeTimedOptions::default() };
+    options.with_queues(queues, ring_count, queues).busy_polling(busy_poll_us).keeping_bytes()
+}
+
+/// The capture through the NIC that is asked for.
+fn run_nic(args: &RunArgs) -> anyhow::Result<CaptureReport> {
+    let (queues, us, seed) = (args.queues, args.busy_poll, args.seed);
+    if us > BUSY_POLL_MAX_US {
+        bail!("--busy-poll {us}: must be at most {BUSY_POLL_MAX_US}");
+    }
+    let report = match args.nic.as_str() {
+        "mlx4" if !queues.is_power_of_two() || queues > 64 => {
+            bail!("--queues {queues}: must be a power of two up to 64")
+        }
+        "mlx4" => run_capture(&args.pcap, &mlx4(queues, us, seed)),
+        "ixgbe" if !(1..=16).contains(&queues) => bail!("--queues {queues}: must be 1 to 16"),
+        "ixgbe" => run_capture(&args.pcap, &ixgbe(queues, us, seed)),
+        nic => bail!("--nic {nic}: unknown NIC; this version knows mlx4 and ixgbe"),
+    };
+    report.map_err(|error| anyhow!("{error}"))
 }
 
 /// Runs one capture and prints what became of it.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
-    if args.nic != "mlx4" {
-        bail!("--nic {}: unknown NIC; this version knows mlx4", args.nic);
-    }
-    if !args.queues.is_power_of_two() || args.queues > 64 {
-        bail!("--queues {}: must be a power of two up to 64", args.queues);
-    }
-    let report = run_capture(&args.pcap, &options(args.queues, args.seed))
-        .map_err(|error| anyhow!("{error}"))?;
+    let report = run_nic(args)?;
     let run = match &report.judged.outcome {
         Ok(run) => run,
         Err(error) => return Ok(print_broken_run(&args.pcap, &report, error)),
@@ -157,6 +181,9 @@ fn print_report(report: &CaptureReport, run: &TimedReport) {
     outln!("  that used the budget    {}", run.full_polls);
     outln!("interrupts                {}", run.interrupts);
     outln!("arms                      {}", run.arms);
+    if run.low_latency_packets > 0 {
+        outln!("taken by busy polling     {}", run.low_latency_packets);
+    }
     outln!("events that rules saw     {}", report.judged.events);
     outln!("for each packet:");
     for (what, count) in [
@@ -175,15 +202,15 @@ fn print_report(report: &CaptureReport, run: &TimedReport) {
 }
 
 fn print_queues(run: &TimedReport) {
-    let rows: Vec<Vec<String>> = run
-        .queues
-        .iter()
-        .enumerate()
-        .map(|(index, q)| {
-            let counts = [q.packets, q.polls, q.full_polls, q.interrupts];
-            let cells = counts.iter().map(ToString::to_string);
-            std::iter::once(index.to_string()).chain(cells).collect()
-        })
-        .collect();
-    out!("\n{}", table(&["queue", "packets", "polls", "full", "interrupts"], &rows));
+    let busy = run.queues.iter().any(|q| q.cleaned + q.misses + q.yields > 0);
+    let head = ["queue", "packets", "polls", "full", "interrupts", "cleaned", "misses", "yields"];
+    let columns = if busy { head.len() } else { 5 };
+    let row = |(index, q): (usize, &QueueReport)| {
+        let counts =
+            [q.packets, q.polls, q.full_polls, q.interrupts, q.cleaned, q.misses, q.yields];
+        let cells = std::iter::once(index.to_string()).chain(counts.iter().map(u64::to_string));
+        cells.take(columns).collect()
+    };
+    let rows: Vec<Vec<String>> = run.queues.iter().enumerate().map(row).collect();
+    out!("\n{}", table(&head[..columns], &rows));
 }

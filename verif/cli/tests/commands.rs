@@ -66,7 +66,7 @@ fn check_finds_every_bug_and_no_false_alarm() {
     for field in ["id", "engine", "memory_model", "threads", "verdict", "executions", "seconds"] {
         assert!(!first[field].is_null(), "scenarios[0].{field}");
     }
-    assert!(json["captures"].as_array().is_some_and(|c| c.len() == 3));
+    assert!(json["captures"].as_array().is_some_and(|c| c.len() == 6));
 }
 
 #[test]
@@ -108,6 +108,29 @@ fn the_capture_comes_out_as_it_went_in() {
 }
 
 #[test]
+fn the_capture_comes_out_of_ixgbe_too_with_counts_for_each_queue() {
+    for queues in ["1", "4", "16"] {
+        let output = pollproof(&["run", "--nic", "ixgbe", "--pcap", CAPTURE, "--queues", queues]);
+        assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), err(&output));
+        let rows = out(&output).lines().filter(|l| l.starts_with(char::is_numeric)).count();
+        assert_eq!(rows.max(1).to_string(), queues, "{}", out(&output));
+    }
+}
+
+#[test]
+fn sockets_may_poll_the_queues_of_either_nic() {
+    for nic in ["mlx4", "ixgbe"] {
+        let run = |us| {
+            pollproof(&["run", "--nic", nic, "--pcap", CAPTURE, "--queues", "2", "--busy-poll", us])
+        };
+        let output = run("50");
+        assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), err(&output));
+        assert!(out(&output).contains("taken by busy polling"), "{}", out(&output));
+        assert!(!out(&run("0")).contains("taken by busy polling"));
+    }
+}
+
+#[test]
 fn hostile_files_are_refused_in_one_line() {
     let capture = std::fs::read(root().join(CAPTURE)).expect("the capture");
     let mut long = capture[..24].to_vec();
@@ -138,7 +161,7 @@ fn an_unknown_nic_is_refused_in_one_line() {
     let output = pollproof(&["run", "--nic", "nosuch", "--pcap", CAPTURE]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(err(&output).lines().count(), 1, "{}", err(&output));
-    assert!(err(&output).contains("nosuch") && err(&output).contains("mlx4"));
+    assert!(err(&output).contains("nosuch") && err(&output).contains("ixgbe"));
 }
 
 #[test]
@@ -146,6 +169,9 @@ fn wrong_words_are_usage_errors() {
     for args in [
         &["run", "--nic", "nosuch", "--pcap", CAPTURE][..],
         &["run", "--nic", "mlx4", "--pcap", CAPTURE, "--queues", "3"],
+        &["run", "--nic", "ixgbe", "--pcap", CAPTURE, "--queues", "17"],
+        &["run", "--nic", "ixgbe", "--pcap", CAPTURE, "--queues", "0"],
+        &["run", "--nic", "ixgbe", "--pcap", CAPTURE, "--busy-poll", "1000001"],
         &["explore", "no/such"],
         &["explore", "mlx4/rx", "--bug", "Z-1"],
         &["explore", "mlx4/rx", "--engine", "loom"],

@@ -24,6 +24,13 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &[],
     },
     RuleInfo {
+        id: "BOUNDED-WORK",
+        sentence: "A poll takes at most its budget of packets, or one from each of its queues.",
+        source: "Linux Documentation/networking/napi.rst; ixgbe_poll() and its share of 1 at least",
+        blind_spots: "Transmit completions have a limit of their own, which is not looked at.",
+        must_reach: &["received"],
+    },
+    RuleInfo {
         id: "BUFFER-OWNERSHIP",
         sentence:
             "A buffer has one owner (device, driver, stack, free) and only its owner touches \
@@ -52,7 +59,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
     RuleInfo {
         id: "DEVICE-RULES",
         sentence: "The driver uses registers, doorbells and descriptors as the device allows.",
-        source: "ConnectX PRM; each report names what was wrong",
+        source: "ConnectX PRM, 82599 datasheet; each report names what was wrong",
         blind_spots: "What a model does not model it reports here too, so that nothing is guessed \
                       in silence.",
         must_reach: &[],
@@ -174,6 +181,15 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &[],
     },
     RuleInfo {
+        id: "PORT-LIFECYCLE",
+        sentence: "A port is probed, then up and down in turn, reset only while it is down, and \
+                   nothing after it was removed; up means that rings and contexts are, down that \
+                   none is.",
+        source: "Linux ixgbe_main.c (6.12), __IXGBE_DOWN; macb: napi before interrupts (2020)",
+        blind_spots: "One port a run. Interrupts that are open too early show as NO-LOST-WORK.",
+        must_reach: &["up"],
+    },
+    RuleInfo {
         id: "POST-BEFORE-DOORBELL",
         sentence: "What a doorbell or record announces is in memory before it; at rest nothing \
                    posted is unannounced.",
@@ -189,6 +205,14 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &[],
     },
     RuleInfo {
+        id: "REMOVAL-FENCE",
+        sentence: "A driver finds out by a few reads that its device is gone, and touches no \
+                   register from then on.",
+        source: "Linux ixgbe_main.c (6.12), ixgbe_check_remove()",
+        blind_spots: "One port a run. Writes before the first read can not know better.",
+        must_reach: &["removed"],
+    },
+    RuleInfo {
         id: "REPLAY",
         sentence: "A token replays the execution that it was made from.",
         source: "Our own; a token fits the binary that printed it",
@@ -202,6 +226,16 @@ pub const CATALOGUE: &[RuleInfo] = &[
         source: "ConnectX PRM, CQ overrun; Linux mlx4 en_rx.c",
         blind_spots: "None known.",
         must_reach: &["refilled"],
+    },
+    RuleInfo {
+        id: "RING-TAIL",
+        sentence: "A tail register stays within its ring and never meets the head; what it gives \
+                   away was written, with buffers that are the device's; what the device has is \
+                   not written.",
+        source: "82599 datasheet, 7.1.9 and 7.2.3.3; Linux ixgbe_alloc_rx_buffers()",
+        blind_spots: "Rings whose tail is a register. For transmit rings the device's progress is \
+                      what the driver tells of it.",
+        must_reach: &["receive"],
     },
     RuleInfo {
         id: "SCHED-ONE-LIST",

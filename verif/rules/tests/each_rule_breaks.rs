@@ -1,7 +1,7 @@
 //! Every rule that judges events, on the smallest stream that breaks it; and a whole clean life of
 //! a queue that breaks none.
 
-use pollproof_events::{Event, Event::*, List, Owner, Record, RestCq, SkbEnd};
+use pollproof_events::{Event, Event::*, List, Owner, PortState, Record, RestCq, SkbEnd};
 use pollproof_rules::Judge;
 use pollproof_sync::cpu::Context;
 
@@ -146,4 +146,90 @@ fn ring_and_buffer_rules_break() {
     let own = |from, to| Own { buf: 8, from, to };
     assert_eq!(broken(&[own(Owner::Driver, Owner::Device)]), ["BUFFER-OWNERSHIP"]);
     assert_eq!(broken(&[DeviceMisuse { why: "so", at: 0 }]), ["DEVICE-RULES"]);
+}
+
+/// A receive ring of four whose tail is register 0x18.
+const RING: Event =
+    Event::TailRing(pollproof_events::TailRing { bar: 0, tail: 0x18, entries: 4, cq: Some(1) });
+
+fn descriptor(index: u32) -> Event {
+    Descriptor { tail: 0x18, index, buf: 8 }
+}
+
+fn tail(value: u64) -> Event {
+    MmioWrite { bar: 0, offset: 0x18, value }
+}
+
+#[test]
+fn tail_rules_break() {
+    let own = |from, to| Own { buf: 8, from, to };
+    let mapped =
+        [RING, own(Owner::Free, Owner::Driver), own(Owner::Driver, Owner::Device), descriptor(0)];
+    let after = |more: &[Event]| broken(&[&mapped[..], more].concat());
+    assert_eq!(after(&[descriptor(1), descriptor(2), tail(3)]), [""; 0]);
+    assert_eq!(after(&[tail(4)]), ["RING-TAIL"], "outside the ring");
+    assert_eq!(after(&[tail(2)]), ["RING-TAIL"], "1 was never written");
+    assert_eq!(after(&[tail(1), descriptor(0)]), ["RING-TAIL"], "the device has 0");
+    let all = [descriptor(1), descriptor(2), descriptor(3)];
+    assert_eq!(after(&[&all[..], &[tail(0)]].concat()), ["RING-TAIL"], "all is nothing");
+    let three = [&all[..2], &[tail(3)]].concat();
+    assert_eq!(after(&[&three[..], &[descriptor(3), tail(0)]].concat()), ["RING-TAIL"], "meets");
+    let back = own(Owner::Device, Owner::Driver);
+    assert_eq!(after(&[back, tail(1)]), ["RING-TAIL"], "the buffer is the driver's");
+    assert_eq!(after(&[write(0)]), ["RING-TAIL"], "the device used what it did not have");
+    assert_eq!(after(&[tail(1), write(0), descriptor(1), tail(2)]), [""; 0]);
+}
+
+#[test]
+fn port_rules_break() {
+    let port = |state| Port { port: 0, state };
+    let started = RingStarted { ring: 1, cq: 1 };
+    let stopped = RingStopped { ring: 1, cq: 1 };
+    let up = [
+        NapiAdd { napi: 0 },
+        port(PortState::Probed),
+        started,
+        NapiEnabled { napi: 0 },
+        port(PortState::Up),
+    ];
+    let after = |more: &[Event]| broken(&[&up[..], more].concat());
+    let off = [stopped, NapiDisabled { napi: 0 }];
+    let down = [off[0], off[1], port(PortState::Down), port(PortState::Reset)];
+    assert_eq!(after(&down), [""; 0]);
+    assert_eq!(after(&[port(PortState::Down)]), ["PORT-LIFECYCLE"], "all still runs");
+    assert_eq!(after(&[off[1], port(PortState::Down)]), ["PORT-LIFECYCLE"], "a ring runs");
+    assert_eq!(after(&[off[0], off[1], port(PortState::Reset)]), ["PORT-LIFECYCLE"], "while up");
+    assert_eq!(after(&[&down[..], &[port(PortState::Up)]].concat()), ["PORT-LIFECYCLE"], "bare");
+    assert_eq!(broken(&[port(PortState::Up)]), ["PORT-LIFECYCLE"], "never probed");
+    let read = MmioRead { bar: 0, offset: 8, value: 0xffff_ffff };
+    let gone = [FunctionRemoved, read, port(PortState::Removed)];
+    assert_eq!(after(&gone), [""; 0]);
+    assert_eq!(after(&[&gone[..], &[read]].concat()), ["REMOVAL-FENCE"]);
+    assert_eq!(after(&[&gone[..], &[tail(0)]].concat()), ["REMOVAL-FENCE"]);
+    assert_eq!(after(&[&[FunctionRemoved][..], &[read; 9]].concat()), ["REMOVAL-FENCE"]);
+    assert_eq!(after(&[port(PortState::Removed)]), ["REMOVAL-FENCE"], "it is there");
+}
+
+#[test]
+fn packets_of_several_completions_count_once_when_they_end() {
+    let part = |index| CqePartial { cq: 1, index, napi: 0 };
+    let frame = CqeWrite { cq: 1, index: 1, number: 0 };
+    let life = [
+        rx(0, 9),
+        write(0),
+        frame,
+        IN,
+        take(0),
+        part(0),
+        take(1),
+        delivered(1),
+        CqSetCi { cq: 1, consumer: 2 },
+        NapiComplete { napi: 0, work: 1, done: true },
+        out(1),
+        rest(0, 4, true),
+        RestHeld { device: 0, queued: 0 },
+    ];
+    assert_eq!(broken(&life), [""; 0]);
+    let many: Vec<_> = (0..6).map(write).chain([IN]).chain((0..6).map(take)).collect();
+    assert_eq!(broken(&[&many[..], &[out(4)]].concat()), ["BOUNDED-WORK"]);
 }

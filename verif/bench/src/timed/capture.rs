@@ -41,7 +41,7 @@ pub fn run_capture<N: Nic>(
     let (mut judged, kept) = run_kept(capture.packets.iter().cloned(), &options);
     judged.findings.extend(compare(&kept));
     let packet = |arrival: pollproof_netcore::Arrival| Packet {
-        time_ns: arrival.time_ns,
+        time_ns: arrival.time_ns.saturating_sub(kept.opened_ns),
         bytes: arrival.bytes.into(),
     };
     Ok(CaptureReport {
@@ -103,6 +103,7 @@ mod tests {
         Kept {
             frames,
             frame_of: (0..2).map(|n| (10 + n, n)).collect(),
+            opened_ns: 0,
             arrivals: bytes.iter().zip(order).map(arrival).collect(),
         }
     }

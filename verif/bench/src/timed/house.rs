@@ -106,6 +106,11 @@ impl<N: Nic> House<N> {
         &self.net
     }
 
+    /// When the port was open, picoseconds.
+    pub fn opened_ps(&self) -> u64 {
+        self.opened_ps
+    }
+
     /// Simulated time, picoseconds.
     pub fn now_ps(&self) -> u64 {
         self.host.with(|w| w.now_ps).unwrap_or(0)

@@ -43,6 +43,8 @@ pub(super) struct Kept {
     pub frames: Vec<Frame>,
     /// Frame of each packet.
     pub frame_of: BTreeMap<u64, u64>,
+    /// When the port was open, nanoseconds.
+    pub opened_ns: u64,
     /// What arrived at the sockets.
     pub arrivals: Vec<Arrival>,
 }
@@ -103,6 +105,7 @@ pub(super) fn run_kept<N: Nic>(
         let mut house = House::open(options)?;
         house.send(packets);
         kept.frames = house.on_street();
+        kept.opened_ns = house.opened_ps() / 1000;
         let outcome = drive(&mut house, &watch);
         kept.arrivals = house.net().ledger.take_arrivals();
         outcome

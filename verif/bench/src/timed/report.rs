@@ -41,7 +41,7 @@ pub struct QueueReport {
 pub struct TimedReport {
     /// How it ended.
     pub ended: Ended,
-    /// Simulated time until the last thing happened, picoseconds.
+    /// Simulated time from the opening of the port until the last thing happened, picoseconds.
     pub duration_ps: u64,
     /// Steps of the event loop.
     pub steps: u64,
@@ -143,7 +143,7 @@ impl TimedReport {
         let free_ps = world.cpus.iter().map(|c| c.free_ps).max().unwrap_or(0);
         Self {
             ended: if world.is_quiet() { Ended::Drained } else { Ended::Stopped },
-            duration_ps: world.now_ps.max(free_ps),
+            duration_ps: world.now_ps.max(free_ps).saturating_sub(world.opened_ps),
             steps: world.steps,
             offered,
             wire,

@@ -97,6 +97,8 @@ pub struct World<N: Nic> {
     pub background: usize,
     background_left: u32,
     max_steps: u64,
+    /// When the port was open.
+    pub opened_ps: u64,
     stop_at_ps: u64,
 }
 
@@ -133,6 +135,7 @@ impl<N: Nic> World<N> {
             background: 0,
             background_left: BACKGROUND_MAX,
             max_steps: u64::MAX,
+            opened_ps: 0,
             stop_at_ps: u64::MAX,
         }
     }
@@ -142,6 +145,7 @@ impl<N: Nic> World<N> {
         self.steps = 0;
         self.max_steps = options.max_events;
         let now_ps = self.now_ps;
+        self.opened_ps = now_ps;
         self.stop_at_ps = options.stop_at_ps.map_or(u64::MAX, |ps| ps.saturating_add(now_ps));
         for &super::AffinityMove { at_ps, vector, cpu } in &options.affinity_moves {
             self.push(now_ps.saturating_add(at_ps), Sparse::Affinity { vector, cpu });

@@ -32,6 +32,10 @@ impl Rule for Arm {
             Event::NapiComplete { napi, done, .. } => {
                 self.allowed.insert((record.thread, napi), done);
             }
+            // The arm that opens a queue again needs no completion either.
+            Event::NapiEnabled { napi } => {
+                self.polled.remove(&napi);
+            }
             Event::RingStarted { cq, .. } => {
                 self.fired.remove(&cq);
             }

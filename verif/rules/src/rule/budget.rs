@@ -1,21 +1,25 @@
-//! `NAPI-BUDGET` and `HONEST-WORK`: what a poll returns, does and reports agree.
+//! `NAPI-BUDGET`, `HONEST-WORK` and `BOUNDED-WORK`: what a poll returns, does and reports agree.
 //!
 //! Looks at one thread's events between entry and exit of its poll, so the order of other threads'
 //! events does not matter.
 
 use super::Rule;
 use crate::judge::Verdicts;
-use pollproof_events::{Event, NapiId, Record};
+use pollproof_events::{CqId, Event, NapiId, Record};
 use std::collections::BTreeMap;
 
 const BUDGET: &str = "NAPI-BUDGET";
 const HONEST: &str = "HONEST-WORK";
+const BOUNDED: &str = "BOUNDED-WORK";
 
 #[derive(Default)]
 struct Poll {
     napi: NapiId,
     netpoll: bool,
+    /// Packets that ended.
     consumed: i32,
+    /// Queues that something was taken from.
+    queues: Vec<CqId>,
     completed: bool,
     armed: bool,
 }
@@ -33,9 +37,18 @@ impl Rule for Budget {
             Event::PollEnter { napi, netpoll, .. } => {
                 stack.push(Poll { napi, netpoll, ..Poll::default() });
             }
-            Event::CqeConsume { napi, .. } => {
+            Event::CqeConsume { cq, napi, .. } => {
                 if let Some(poll) = stack.last_mut().filter(|p| p.napi == napi) {
                     poll.consumed += 1;
+                    if !poll.queues.contains(&cq) {
+                        poll.queues.push(cq);
+                    }
+                }
+            }
+            // It is part of a packet that is counted when it ends.
+            Event::CqePartial { napi, .. } => {
+                if let Some(poll) = stack.last_mut().filter(|p| p.napi == napi) {
+                    poll.consumed -= 1;
                 }
             }
             Event::NapiComplete { napi, .. } => {
@@ -71,6 +84,14 @@ fn at_exit(poll: &Poll, work: i32, budget: i32, record: &Record, verdicts: &mut 
     }
     if budget == 0 {
         return at_exit_without_budget(poll, record, verdicts);
+    }
+    let most = budget.max(poll.queues.len() as i32);
+    if poll.consumed > 0 {
+        verdicts.reach(BOUNDED, "received");
+    }
+    if poll.consumed > most {
+        let message = format!("the poll took {} packets of a budget of {budget}", poll.consumed);
+        verdicts.broken(BOUNDED, record, message);
     }
     if work == budget && poll.completed {
         let message = format!(

@@ -57,6 +57,10 @@ impl Rule for Conservation {
                 }
                 self.driver.insert(skb);
             }
+            // The frame goes on in the next completion and will be known by the last.
+            Event::CqePartial { cq, index, .. } => {
+                self.driver.remove(&identity(cq, index));
+            }
             Event::SkbEnd { skb, .. } => {
                 verdicts.reach(ID, "delivered");
                 if !self.driver.remove(&skb) {

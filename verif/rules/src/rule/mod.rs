@@ -8,8 +8,10 @@ mod disable;
 mod id;
 mod lists;
 mod order;
+mod port;
 mod rest;
 mod ring;
+mod tail;
 
 use crate::judge::Verdicts;
 use pollproof_events::Record;
@@ -32,5 +34,7 @@ pub(crate) fn all() -> Vec<Box<dyn Rule>> {
         Box::<ring::Ring>::default(),
         Box::<buffers::Buffers>::default(),
         Box::<rest::Rest>::default(),
+        Box::<tail::Tail>::default(),
+        Box::<port::Port>::default(),
     ]
 }

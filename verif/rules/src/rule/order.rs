@@ -27,6 +27,9 @@ impl Rule for Order {
             Event::CqeWrite { cq, index, number } => {
                 self.frames.insert(u64::from(cq) << 32 | u64::from(index), number);
             }
+            Event::CqePartial { cq, index, .. } => {
+                self.frames.remove(&(u64::from(cq) << 32 | u64::from(index)));
+            }
             Event::SkbEnd { skb, end: SkbEnd::Socket(_), .. } => {
                 let Some(number) = self.frames.remove(&skb) else { return };
                 let Some(flow) = self.flows.remove(&number) else { return };
