@@ -88,11 +88,6 @@ pub trait LockCell: Send + Sync {
     fn lock(&self, at: Loc);
     /// Gives it back.
     fn unlock(&self, at: Loc);
-    /// It was taken as a spinlock of the kernel, whose critical sections are in order for all CPUs,
-    /// not only for the next holder: the fence after the acquire in engines with such a model.
-    fn spinning(&self, at: Loc) {
-        let _ = at;
-    }
 }
 
 /// A scheduler and memory model under which the code runs.

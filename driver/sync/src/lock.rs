@@ -46,9 +46,6 @@ impl<T> Inner<T> {
         if let Some(cell) = &self.cell {
             crate::irq::point();
             cell.lock(at);
-            if spinning {
-                cell.spinning(at);
-            }
         }
         if spinning {
             cpu::spin_depth(1);

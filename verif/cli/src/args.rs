@@ -137,6 +137,9 @@ pub struct ExploreArgs {
     /// Writes what is left to this file every few seconds, and when the time is over (one model).
     #[arg(long, requires = "model")]
     pub checkpoint: Option<PathBuf>,
+    /// Processor seconds between two checkpoints.
+    #[arg(long, default_value_t = 5.0, requires = "checkpoint")]
+    pub checkpoint_every: f64,
     /// Goes on from this file.
     #[arg(long, requires = "model")]
     pub resume: Option<PathBuf>,

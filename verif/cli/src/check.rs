@@ -190,7 +190,8 @@ fn print_bugs(report: &CheckReport) {
             ]
         })
         .collect();
-    let header = ["bug", "rule", "engine", "model", "runs", "with it", "without", "verdict without"];
+    let header =
+        ["bug", "rule", "engine", "model", "runs", "with it", "without", "verdict without"];
     outln!("{}", table(&header, &rows));
 }
 

@@ -89,8 +89,6 @@ fn print(run: &Run, bug: &str, limits: &Limits) -> u8 {
 
 /// Executions between two looks at the clock.
 const LOOK_EVERY: u64 = 64;
-/// Processor seconds between two checkpoints.
-const CHECKPOINT_EVERY: f64 = 5.0;
 /// Random descents of an estimate.
 const WALKS: u64 = 200;
 
@@ -130,7 +128,7 @@ fn by_team(
             return Wish::Stop;
         }
         let due = kept.lock().is_ok_and(|mut kept| {
-            let due = args.checkpoint.is_some() && now - *kept >= CHECKPOINT_EVERY;
+            let due = args.checkpoint.is_some() && now - *kept >= args.checkpoint_every;
             if due {
                 *kept = now;
             }

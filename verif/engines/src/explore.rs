@@ -77,10 +77,6 @@ impl LockCell for Lock {
     fn unlock(&self, at: Loc) {
         rt::unlock(self.0, at);
     }
-    fn spinning(&self, at: Loc) {
-        // As the kernel's memory model says of an unlock and a lock that follows it.
-        rt::fence_at(Ordering::AcqRel, at);
-    }
 }
 
 impl Engine for Explore {
