@@ -1,7 +1,8 @@
 //! Interrupts of the CPU that a thread stands for, taken in line: at every operation that other
 //! threads can notice, where interrupts are enabled, the handler may run as part of the thread. So
-//! what it does stays in the program order of its CPU, and it runs to its end before the interrupted
-//! code goes on. Softirqs follow when the handler is left, and when BHs are enabled again.
+//! what it does stays in the program order of its CPU, and it runs to its end before the
+//! interrupted code goes on. Softirqs follow when the handler is left, and when BHs are enabled
+//! again.
 //!
 //! Only threads that [`serve`] have such points; a benchmark of the others shows no cost.
 
@@ -91,6 +92,7 @@ pub(crate) fn point() {
 }
 
 /// Whether the running thread serves interrupts here: it must then not wait in one place.
+#[cfg(feature = "engines")]
 pub(crate) fn serves() -> bool {
     let now = context();
     ANY.get() && now.irq_off + now.hardirq == 0 && hook().is_some()

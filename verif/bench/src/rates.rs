@@ -29,7 +29,7 @@ pub const HASH: Scenario = Scenario {
 };
 
 fn state_lock() {
-    const STATE: What = What { rule: "STATE", name: "state" };
+    const STATE: What = What { rule: "SINGLE-CONSUMER", name: "state" };
     let lock = Arc::new((Mutex::new(()), PlainU32::new(0, STATE)));
     let body = |lock: Arc<(Mutex<()>, PlainU32)>| {
         move || {

@@ -133,10 +133,13 @@ pub struct Agreement {
     pub differ: Vec<(&'static str, EngineKind, String)>,
 }
 
+/// What an engine says of a bug or scenario: whether it is as it should be, and else why.
+type Said = (EngineKind, bool, String);
+
 impl CheckReport {
     /// What engines say of each bug and scenario, side by side.
     pub fn agreement(&self) -> Agreement {
-        let mut said: BTreeMap<(&str, bool), Vec<(EngineKind, bool, String)>> = BTreeMap::new();
+        let mut said: BTreeMap<(&str, bool), Vec<Said>> = BTreeMap::new();
         for row in &self.bugs {
             let why = row.unseen.unwrap_or("it was missed").to_string();
             let caught = row.caught() == Some(true);

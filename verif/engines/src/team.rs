@@ -8,7 +8,8 @@ use std::ops::ControlFlow::{Break, Continue};
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
-/// Runs one worker: the program and the check at the end of each execution. Called by [`Crew::worker`].
+/// Runs one worker: the program and the check at the end of each execution. Called by
+/// [`Crew::worker`].
 pub type RunOne<'a> = dyn FnMut(Box<dyn Fn()>, AtEnd) + 'a;
 
 /// The caller's part in a search of several workers.

@@ -411,10 +411,10 @@ pub fn thread() -> usize {
     current.unwrap_or(0)
 }
 
-/// Asks that others go first. Under a search over graphs a thread that comes back here and only read
-/// in between waits until it would see other values; a loop that never does is told as a deadlock
-/// in a load. Under the other searches it is only a hint: a spin loop ends at the limit of steps, so
-/// use [`wait`].
+/// Asks that others go first. Under a search over graphs a thread that comes back here and only
+/// read in between waits until it would see other values; a loop that never does is told as a
+/// deadlock in a load. Under the other searches it is only a hint: a spin loop ends at the limit of
+/// steps, so use [`wait`].
 pub fn yield_now(at: Loc) {
     if let Some(stuck) = graph::with(|w| w.tick()) {
         if !stuck {

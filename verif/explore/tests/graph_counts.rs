@@ -59,7 +59,9 @@ fn classes(program: &dyn Fn()) -> u64 {
 /// is before the grace period and sees the node or not, or comes after it and does not.
 #[test]
 fn the_hash_under_rcu_has_three_graphs_a_reader() {
-    (1..=4).for_each(|readers| assert_eq!(classes(&|| hash(readers)), 3_u64.pow(readers as u32)));
+    for (readers, count) in [(1, 3), (2, 9), (3, 27), (4, 81)] {
+        assert_eq!(classes(&|| hash(readers)), count);
+    }
     for model in Model::ALL {
         for (readers, count) in [(1, 3), (2, 9), (3, 27), (4, 81), (5, 243), (6, 729)] {
             assert_eq!(counts(model, &|| hash(readers)), (count, 0), "{readers} {model:?}");

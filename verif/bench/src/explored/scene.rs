@@ -302,7 +302,7 @@ struct InLine {
 impl irq::Interrupts for InLine {
     fn pending(&self) -> bool {
         let word = &self.host.pending[self.cpu as usize];
-        word.load(Relaxed) & (1 << VECTORS) - 1 != 0
+        word.load(Relaxed) & ((1 << VECTORS) - 1) != 0
     }
 
     fn take(&self) {

@@ -1,4 +1,5 @@
-//! The search itself: stored graphs are taken from a stack, run, and what they lead to is put there.
+//! The search itself: stored graphs are taken from a stack, run, and what they lead to is put
+//! there.
 
 use super::token::Stored;
 use super::world::Names;
@@ -132,8 +133,8 @@ pub struct Estimate {
     pub walks: u64,
 }
 
-/// Guesses how many executions `program` has under the search over graphs (Knuth 1975): each descent
-/// follows one stored graph at random and counts it for all of its siblings.
+/// Guesses how many executions `program` has under the search over graphs (Knuth 1975): each
+/// descent follows one stored graph at random and counts it for all of its siblings.
 pub fn estimate(config: &Config, program: &dyn Fn(), walks: u64, seed: u64) -> Estimate {
     let mut random = SplitMix::new(seed);
     let (mut sum, mut squares) = (0.0, 0.0);

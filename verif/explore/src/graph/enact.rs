@@ -1,5 +1,5 @@
-//! What an event does when its thread has reached it: what it depends on, what is ordered before it,
-//! what it gives on to others.
+//! What an event does when its thread has reached it: what it depends on, what is ordered before
+//! it, what it gives on to others.
 
 use super::bits::Bits;
 use super::events::Graph;

@@ -1,9 +1,9 @@
 //! The execution graph under construction: events, who reads from whom, coherence, and what comes
 //! before each event in the order of the memory model.
 //!
-//! An event is enacted when its thread has reached it: while a stored graph is replayed, in an order
-//! that follows program order and reads-from, and then one by one as new events are added. New events
-//! are added at the end of every order, so that nothing changes for those already there.
+//! An event is enacted when its thread has reached it: while a stored graph is replayed, in an
+//! order that follows program order and reads-from, and then one by one as new events are added.
+//! New events are added at the end of every order, so that nothing changes for those already there.
 
 use super::bits::Bits;
 use super::item::{Item, Kind, Packed, INIT};

@@ -1,10 +1,10 @@
 //! Search over execution graphs: who reads from whom and in which order writes take effect, not who
 //! runs when. Each consistent graph of the program is built exactly once, and no other.
 //!
-//! After TruSt (Kokologiannakis, Marmanis, Gladstein, Vafeiadis, POPL 2022), with a lock as a queue:
-//! a place in it is one read-modify-write that always succeeds, and having the lock is an event
-//! that needs the one before to have given it back. So no execution is blocked by a lock unless the
-//! program is.
+//! After TruSt (Kokologiannakis, Marmanis, Gladstein, Vafeiadis, POPL 2022), with a lock as a
+//! queue: a place in it is one read-modify-write that always succeeds, and having the lock is an
+//! event that needs the one before to have given it back. So no execution is blocked by a lock
+//! unless the program is.
 
 mod bits;
 mod checkpoint;

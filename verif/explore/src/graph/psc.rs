@@ -2,8 +2,8 @@
 //! Hur, Dreyer, PLDI 2017).
 //!
 //! For each such event the graph keeps those that psc puts before it. A new event at the end of all
-//! orders only adds to what is before itself; one that reads an old value, or takes an earlier place,
-//! also comes before what is newer there, and that must not lead back to it.
+//! orders only adds to what is before itself; one that reads an old value, or takes an earlier
+//! place, also comes before what is newer there, and that must not lead back to it.
 
 use super::bits::Bits;
 use super::events::Graph;

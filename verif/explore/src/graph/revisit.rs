@@ -1,8 +1,8 @@
 //! Backward revisits: an earlier read sees a write that was added after it.
 //!
 //! What was added since and is not what the write depends on is deleted. That is done only when all
-//! of it, and the read, were maximal: of all the graphs that lead to the same result exactly one has
-//! that property, so no graph is reached twice (TruSt: Kokologiannakis, Marmanis, Gladstein,
+//! of it, and the read, were maximal: of all the graphs that lead to the same result exactly one
+//! has that property, so no graph is reached twice (TruSt: Kokologiannakis, Marmanis, Gladstein,
 //! Vafeiadis, POPL 2022).
 
 use super::bits::Bits;

@@ -286,8 +286,8 @@ impl<'a, const W: usize> Search<'a, W> {
         &self.g.locs[loc as usize].co[self.g.pos_of(rf)..]
     }
 
-    /// Gives up graphs in which a thread waits on a value that was old from the start: it can not be
-    /// woken by any write, and the same without it is covered elsewhere.
+    /// Gives up graphs in which a thread waits on a value that was old from the start: it can not
+    /// be woken by any write, and the same without it is covered elsewhere.
     fn after_replay(&mut self) -> Result<(), Stop> {
         for thread in 0..self.states.len() {
             for e in self.waits_for(thread).iter() {

@@ -66,8 +66,8 @@ struct Desk<'a> {
     config: &'a Config,
 }
 
-/// Takes up `from` and works on it with `jobs` workers, until nothing is left, a callback breaks off
-/// or the caller wishes to stop. The counts are those of `from` and what was done since.
+/// Takes up `from` and works on it with `jobs` workers, until nothing is left, a callback breaks
+/// off or the caller wishes to stop. The counts are those of `from` and what was done since.
 pub fn explore_team(config: &Config, from: Checkpoint, jobs: usize, team: &Team<'_>) -> Summary {
     let working = jobs.max(1);
     let names = Names::new(Mutex::new(from.names.clone()));

@@ -1,5 +1,6 @@
 //! What a program under a graph search touches: its threads' next operations, its objects, its
-//! plain cells. The search reads operations here and leaves answers; [`crate::rt`] does the reverse.
+//! plain cells. The search reads operations here and leaves answers; [`crate::rt`] does the
+//! reverse.
 
 use super::Model;
 use crate::clock::MAX_THREADS;
