@@ -21,8 +21,7 @@ pub struct SiteRow {
 }
 
 /// Engines that can see a missing barrier, the cheaper one first.
-const ENGINES: [EngineKind; 4] =
-    [EngineKind::Explore, EngineKind::ExploreTso, EngineKind::ExploreRc11, EngineKind::Loom];
+const ENGINES: [EngineKind; 2] = [EngineKind::Explore, EngineKind::ExploreRc11];
 
 /// Tries every site whose file has `part` in its path.
 pub fn sweep(part: &str, limits: &Limits, progress: &mut dyn FnMut(&str)) -> Vec<SiteRow> {

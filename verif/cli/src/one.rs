@@ -105,7 +105,7 @@ pub fn barriers(args: &BarrierArgs, quiet: bool) -> anyhow::Result<u8> {
         .iter()
         .map(|row| {
             let (rule, scenario, engine) = match row.missed_by {
-                Some((rule, scenario, engine)) => (rule, scenario, engine.name()),
+                Some((rule, scenario, engine)) => (rule, scenario, engine.short_model()),
                 None => ("NOT MISSED", "", ""),
             };
             let site = format!("{}:{}", row.site.0, row.site.1);
