@@ -105,6 +105,8 @@ pub(crate) mod state {
     pub const NEED_LINK_UPDATE: u32 = 1 << 4;
     /// `netif_carrier_ok`.
     pub const CARRIER: u32 = 1 << 5;
+    /// `netif_running`: opened and not closed, whether it is up or not.
+    pub const RUNNING: u32 = 1 << 6;
 }
 
 /// What rings, vectors and the port share.

@@ -157,6 +157,7 @@ impl Adapter {
     pub fn open(self: &Arc<Self>) -> Result<(), OpenError> {
         self.configure()?;
         self.request_irqs();
+        self.core.set(state::RUNNING);
         self.up_complete();
         Ok(())
     }
@@ -170,6 +171,7 @@ impl Adapter {
 
     /// `ixgbe_close`.
     pub fn close(&self) {
+        self.core.clear(state::RUNNING);
         self.down();
         self.free_irqs();
     }
@@ -377,7 +379,8 @@ impl Adapter {
 
     /// `ixgbe_remove`: the driver lets go of the device. Sleeps.
     pub fn remove(&self) {
-        if self.is_up() {
+        // Also when it is down already: its handlers are still there.
+        if self.core.has(state::RUNNING) {
             self.close();
         }
         self.core.below.timer.cancel(SERVICE_WORK);

@@ -180,6 +180,14 @@ impl<N: Nic> House<N> {
         Ok(true)
     }
 
+    /// Runs for so long, timers that come again for ever included.
+    pub fn run_for(&mut self, ps: u64) -> Result<(), TimedError> {
+        let end_ps = self.now_ps().saturating_add(ps);
+        self.host.with(|w| w.through_ps = end_ps);
+        self.step_until(|house| house.now_ps() >= end_ps)?;
+        Ok(())
+    }
+
     /// Interrupts, then timers, then one pass of the softirq.
     fn run_cpu(&self, cpu: u32) {
         cpu::begin(cpu);
@@ -204,6 +212,7 @@ impl<N: Nic> House<N> {
         }
         // Process context comes last, and only when no softirq waits anywhere.
         if self.nic.has_work() && !self.net.any_softirq_pending() {
+            self.host.with(World::wait_for_cpus);
             self.nic.run_work();
         }
         let more = self.net.softirq_pending();
@@ -236,7 +245,17 @@ impl<N: Nic> House<N> {
             self.step()?;
         }
         cpu::begin(0);
+        self.host.with(World::wait_for_cpus);
         Ok(body(&self.nic))
+    }
+
+    /// Packet buffers that are not free, whosever they are.
+    pub fn buffers_in_use(&self) -> Option<u64> {
+        let count = |w: &mut World<N>| {
+            let books = w.mem.counters();
+            books.driver + books.device + books.stack
+        };
+        self.host.with(count)
     }
 
     /// The device leaves the bus.

@@ -30,6 +30,13 @@ pub struct Ixgbe {
     work: Arc<AtomicBool>,
 }
 
+impl Ixgbe {
+    /// The driver's port.
+    pub fn adapter(&self) -> &Arc<Adapter> {
+        &self.adapter
+    }
+}
+
 impl std::fmt::Debug for Ixgbe {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ixgbe")
@@ -168,8 +175,9 @@ impl Nic for Ixgbe {
             let state = ring.state();
             let view = w.device.rx_view(ring.index);
             let unconsumed = view.written.wrapping_sub(state.consumed);
-            let enabled = self.adapter.is_up() && !self.adapter.is_removed();
-            if enabled {
+            // A device that is gone wakes nobody, and nobody can be blamed for it.
+            let enabled = self.adapter.is_up() && !w.removed;
+            if self.adapter.is_up() {
                 queued += u64::from(unconsumed);
             }
             let (half, bit) = (q_vector.v_idx / 32, q_vector.v_idx % 32);
@@ -192,7 +200,7 @@ impl Nic for Ixgbe {
         let stats = world.device.stats();
         let queues = self.queues(world);
         let packets: u64 = queues.iter().map(|q| q.packets).sum();
-        let is_up = self.adapter.is_up() && !self.adapter.is_removed();
+        let is_up = self.adapter.is_up();
         let waiting = |ring: &RxRing| {
             world.device.rx_view(ring.index).frames.wrapping_sub(ring.state().frames)
         };

@@ -35,6 +35,7 @@ impl<N: Nic> World<N> {
     /// A CPU reads a register: its earlier writes arrive first.
     pub fn read_register(&mut self, bar: u8, offset: u64) -> u32 {
         self.counts.mmio_reads += 1;
+        self.deliver_due();
         self.flush(self.running.unwrap_or(0));
         self.charge(2 * self.link.params().latency_ps);
         if self.removed {
@@ -44,6 +45,21 @@ impl<N: Nic> World<N> {
         let value = self.device.mmio_read32(bar, offset);
         self.drain();
         value
+    }
+
+    /// Writes of other CPUs that are older than the running CPU's time arrive, although the world
+    /// may not come up to it yet: what this CPU reads and writes is behind them.
+    fn deliver_due(&mut self) {
+        let now_ps = self.local_ps.max(self.now_ps);
+        loop {
+            let due = |queue: &PostedQueue| queue.next_due_ps().filter(|&ps| ps <= now_ps);
+            let oldest = self.posted.iter().enumerate().filter_map(|(n, q)| Some((due(q)?, n)));
+            let Some((_, cpu)) = oldest.min() else { return };
+            let write = self.posted.get_mut(cpu).and_then(PostedQueue::pop);
+            if let Some(write) = write {
+                self.deliver(write);
+            }
+        }
     }
 
     fn flush(&mut self, cpu: u32) {

@@ -96,6 +96,8 @@ pub struct World<N: Nic> {
     /// Timers that come again for ever, and how often they may while nothing else happens.
     pub background: usize,
     background_left: u32,
+    /// They count up to here whatever else happens.
+    pub through_ps: u64,
     max_steps: u64,
     /// When the port was open.
     pub opened_ps: u64,
@@ -134,6 +136,7 @@ impl<N: Nic> World<N> {
             removed: false,
             background: 0,
             background_left: BACKGROUND_MAX,
+            through_ps: u64::MAX,
             max_steps: u64::MAX,
             opened_ps: 0,
             stop_at_ps: u64::MAX,
@@ -143,6 +146,7 @@ impl<N: Nic> World<N> {
     /// The port is open: what the options say of times and steps counts from here.
     pub fn opened(&mut self, options: &Options<N>) {
         self.steps = 0;
+        self.through_ps = 0;
         self.max_steps = options.max_events;
         let now_ps = self.now_ps;
         self.opened_ps = now_ps;
@@ -221,6 +225,7 @@ impl<N: Nic> World<N> {
     #[inline]
     fn only_background_counts(&self) -> bool {
         self.only_background()
+            && self.next().0 > self.through_ps
             && (self.removed || self.device.held() == 0 || self.background_left == 0)
     }
 
@@ -261,6 +266,15 @@ impl<N: Nic> World<N> {
         self.now_ps = self.now_ps.max(until_ps);
         self.local_ps = self.local_ps.max(until_ps);
         set_time_ps(self.now_ps);
+    }
+
+    /// Process context begins when all CPUs have done what they are at, and what they wrote to
+    /// registers has arrived: between CPUs a view may be older than that.
+    pub fn wait_for_cpus(&mut self) {
+        let at_ps = if self.running.is_some() { self.local_ps } else { self.now_ps };
+        let free_ps = self.cpus.iter().map(|c| c.free_ps).max().unwrap_or(0);
+        let wait_ps = free_ps.saturating_sub(at_ps).saturating_add(self.link.params().latency_ps);
+        self.sleep(wait_ps.div_ceil(1000));
     }
 
     /// The function leaves the bus: it does nothing any more, and its registers read all ones.
