@@ -1,9 +1,9 @@
 //! Packets that a CPU second carries from wire to socket: `cargo bench -p pollproof-bench`.
 //!
-//! One queue, 60-byte frames, made before the clock starts. CPU time of the process is read from
+//! mlx4 and ixgbe, one queue, 60-byte frames, made before the clock starts. CPU time of the process is read from
 //! `/proc/self/stat`, so that other load on the machine counts less; it has 10 ms steps.
 
-use pollproof_bench::timed::{TimedHouse, TimedOptions, TimedReport};
+use pollproof_bench::timed::{House, IxgbeTimedOptions, Nic, Options, TimedOptions, TimedReport};
 use pollproof_events::with_visitor;
 use pollproof_rules::Judge;
 use pollproof_wire::Packet;
@@ -31,8 +31,8 @@ fn packet() -> Packet {
 }
 
 /// Report and CPU seconds of a run of `count` packets.
-fn run(count: usize, options: &TimedOptions) -> Option<(TimedReport, f64)> {
-    let mut house = TimedHouse::open(options).ok()?;
+fn run<N: Nic>(count: usize, options: &Options<N>) -> Option<(TimedReport, f64)> {
+    let mut house = House::open(options).ok()?;
     house.send(std::iter::repeat_n(packet(), count));
     let began = cpu_s();
     let report = house.finish().ok()?;
@@ -53,22 +53,38 @@ fn show(name: &str, result: Option<(TimedReport, f64)>) {
     );
 }
 
-fn main() {
-    // Slow enough that nothing is dropped: 4 million frames a second of simulated time.
-    let paced = pollproof_wire::Pacing::Fixed { gap_ps: 250_000 };
-    let options = TimedOptions { pacing: paced, ..TimedOptions::default() };
+/// Rules off and on; gives how many rules were broken.
+fn measure<N: Nic>(nic: &str, name: &str, options: &Options<N>, rules: bool) -> usize {
     let count = 2_000_000;
-    show("rules off", run(count, &options));
-    let zero = options.clone().without_latencies();
-    show("rules off, no latencies", run(count, &zero));
-    if std::env::args().any(|a| a == "--rules-off") {
-        return;
+    show(&format!("{nic}, {name}, rules off"), run(count, options));
+    if !rules {
+        return 0;
     }
     let judge = Rc::new(RefCell::new(Judge::new()));
-    let judged = with_visitor(judge.clone(), || run(count / 4, &options));
-    show("all rules", judged);
+    let judged = with_visitor(judge.clone(), || run(count / 4, options));
+    show(&format!("{nic}, {name}, all rules"), judged);
     let broken = judge.borrow().findings().len();
-    let judge = Rc::new(RefCell::new(Judge::new()));
-    show("all rules, no latencies", with_visitor(judge.clone(), || run(count / 4, &zero)));
-    println!("rules broken: {}", broken + judge.borrow().findings().len());
+    broken
+}
+
+fn main() {
+    let rules = !std::env::args().any(|a| a == "--rules-off");
+    let wanted = |nic: &str| {
+        let others = ["mlx4", "ixgbe"].map(|n| n != nic && std::env::args().any(|a| a == n));
+        !others.contains(&true)
+    };
+    // Slow enough that nothing is dropped: 4 million frames a second of simulated time.
+    let pacing = pollproof_wire::Pacing::Fixed { gap_ps: 250_000 };
+    let mut broken = 0;
+    if wanted("mlx4") {
+        let options = TimedOptions { pacing, ..TimedOptions::default() };
+        broken += measure("mlx4", "timed", &options, rules);
+        broken += measure("mlx4", "no latencies", &options.without_latencies(), rules);
+    }
+    if wanted("ixgbe") {
+        let options = IxgbeTimedOptions { pacing, ..IxgbeTimedOptions::default() };
+        broken += measure("ixgbe", "timed", &options, rules);
+        broken += measure("ixgbe", "no latencies", &options.without_latencies(), rules);
+    }
+    println!("rules broken: {broken}");
 }
