@@ -1,4 +1,5 @@
-//! A message that x86 would deliver and C11 may not: `cargo run -p pollproof-explore --example first`.
+//! A message that x86 would deliver and C11 may not: `cargo run -p pollproof-explore --example
+//! first`.
 
 use pollproof_explore::handles::start;
 use pollproof_explore::rt::{Atomic, Ordering::*};

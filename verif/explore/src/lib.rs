@@ -1,13 +1,14 @@
-//! A stateless model checker for concurrent programs: every interleaving that differs, once.
+//! A stateless model checker for concurrent programs: every consistent execution, once.
 //!
-//! The program is run again and again on pooled coroutines under another schedule each time, until
-//! each class of equivalent interleavings (Mazurkiewicz trace) was completed exactly once. Values
-//! are sequentially consistent; a vector-clock check with the rules of C11 finds races on plain
-//! cells, and so missing releases and acquires, without enumerating stale values. What that cannot
-//! show is reordering of the atomics themselves (store buffering).
+//! [`Reduction::Graphs`] searches over execution graphs: who reads from whom and in which order
+//! writes take effect, under sequential consistency, x86-TSO, release and acquire, or RC11. A
+//! program is run again and again on pooled coroutines, once for each graph. [`Reduction::Dpor`]
+//! searches over SC interleavings instead, by another algorithm. A vector-clock check with the
+//! rules of C11 finds races on plain cells under each.
 //!
 //! See [`rt`] for what a program calls and [`explore`] for the search. A failing execution comes
-//! with a [`Schedule`] that [`replay`]s it and that [`minimise`] makes easier to read.
+//! with a token that [`replay_token`] takes; a [`Schedule`] can be made easier to read by
+//! [`minimise`].
 
 mod classes;
 mod clock;
@@ -114,7 +115,7 @@ pub enum Coverage {
 pub struct Summary {
     /// Executions that ended, each of another class.
     pub executions: u64,
-    /// Executions given up since all that could follow was covered.
+    /// Executions given up since all that could follow was covered, or was no execution.
     pub blocked: u64,
     /// Steps of all of them.
     pub steps: u64,

@@ -11,8 +11,10 @@ use axioms::text;
 use pollproof_explore::handles::start;
 use pollproof_explore::rt::{self, Atomic, Ordering::*};
 use pollproof_explore::{explore, Config, End, Model, Reduction, Summary};
+use std::cell::Cell;
 use std::ops::ControlFlow::Continue;
 use std::panic::Location;
+use std::rc::Rc;
 
 /// Explores under a model; every execution must end well.
 fn whole(model: Model, program: &dyn Fn()) -> Summary {
@@ -135,4 +137,83 @@ fn a_wait_that_no_store_can_end_is_given_up_before_others_run() {
         let run = graphs(&waits, model);
         assert_eq!((run.complete.len(), run.blocked), (4, 1), "{model:?}");
     }
+}
+
+/// Whether both loads of a program can see 0.
+fn both_see_nothing(program: &dyn Fn(&Rc<Cell<u64>>)) -> bool {
+    let seen = Rc::new(Cell::new(0));
+    let config = Config { reduction: Reduction::Graphs, model: Model::Rc11, ..Config::default() };
+    let mut both = false;
+    let body = || {
+        seen.set(0);
+        program(&seen);
+    };
+    let summary = explore(&config, &body, &mut |_| {
+        both |= seen.get() == 0;
+        Continue(())
+    });
+    assert!(summary.is_exhaustive());
+    both
+}
+
+fn add(sum: &Cell<u64>, value: u64) {
+    sum.set(sum.get() + value);
+}
+
+#[test]
+fn the_order_of_seqcst_accesses_goes_through_joins() {
+    assert!(!both_see_nothing(&|seen| {
+        let (x, y) = (Atomic::new(0), Atomic::new(0));
+        let one = start(move || x.store(1, SeqCst));
+        let see = Rc::clone(seen);
+        let two = start(move || {
+            y.store(1, SeqCst);
+            add(&see, x.load(SeqCst));
+        });
+        one.join();
+        add(seen, y.load(SeqCst));
+        two.join();
+    }));
+}
+
+#[test]
+fn the_order_of_seqcst_accesses_goes_through_starts() {
+    assert!(!both_see_nothing(&|seen| {
+        let (x, y) = (Atomic::new(0), Atomic::new(0));
+        let see = Rc::clone(seen);
+        let two = start(move || {
+            y.store(1, SeqCst);
+            add(&see, x.load(SeqCst));
+        });
+        x.store(1, SeqCst);
+        let see = Rc::clone(seen);
+        let one = start(move || add(&see, y.load(SeqCst)));
+        one.join();
+        two.join();
+    }));
+}
+
+#[test]
+fn a_loop_that_read_old_values_is_given_up_before_others_run() {
+    let config = Config { reduction: Reduction::Graphs, ..Config::default() };
+    let ran = Rc::new(Cell::new(0));
+    let program = || {
+        let (x, y) = (Atomic::new(0), Atomic::new(0));
+        let waiter = start(move || {
+            while x.load(Acquire) != 3 {
+                rt::yield_now(Location::caller());
+            }
+        });
+        let count = Rc::clone(&ran);
+        let other = start(move || {
+            y.store(1, Relaxed);
+            add(&count, 1);
+        });
+        (1..=3).for_each(|i| x.store(i, Release));
+        waiter.join();
+        other.join();
+    };
+    let summary = explore(&config, &program, &mut |_| Continue(()));
+    assert!(summary.is_exhaustive() && summary.blocked > 0, "{summary:?}");
+    assert_eq!(ran.get(), summary.executions);
 }

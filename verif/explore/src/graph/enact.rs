@@ -8,6 +8,15 @@ use super::Model;
 use std::sync::atomic::Ordering;
 
 impl<const W: usize> Graph<W> {
+    /// The event is there, after those of its thread.
+    fn note_po(&mut self, thread: usize, e: usize) {
+        self.done.set(e);
+        let front = self.front(thread);
+        let before = front.po;
+        front.po.set(e);
+        self.po[e] = before;
+    }
+
     /// Enacts a read of `rf`; also a choice, which reads nothing.
     pub(crate) fn enact_read(
         &mut self,
@@ -24,7 +33,7 @@ impl<const W: usize> Graph<W> {
             porf |= self.porf[rf as usize];
         }
         self.porf[e] = porf;
-        self.done.set(e);
+        self.note_po(thread as usize, e);
         let f = &mut self.fronts[thread as usize];
         f.porf = porf;
         if self.model.is_weak() {
@@ -79,7 +88,7 @@ impl<const W: usize> Graph<W> {
         let Packed { thread, kind, loc, pos, rf } = self.packed[e];
         let me = Bits::one(e);
         self.value[e] = value;
-        self.done.set(e);
+        self.note_po(thread as usize, e);
         let source = match rf {
             _ if kind != Kind::Request || rf == INIT => Bits::EMPTY,
             rf => self.porf[rf as usize],
@@ -148,7 +157,7 @@ impl<const W: usize> Graph<W> {
             porf |= self.porf[other] | Bits::one(other);
         }
         self.porf[e] = porf;
-        self.done.set(e);
+        self.note_po(thread as usize, e);
         let mut hb = Bits::EMPTY;
         for other in also.iter() {
             hb |= if kind == Kind::Grant { self.rel[other] } else { self.anc[other] };

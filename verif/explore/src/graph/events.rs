@@ -27,6 +27,8 @@ pub(crate) struct Location<const W: usize> {
 pub(crate) struct Front<const W: usize> {
     /// All that it depends on: program order and reads-from.
     pub(crate) porf: Bits<W>,
+    /// Program order alone, through starts and joins of threads too.
+    pub(crate) po: Bits<W>,
     /// Its own stores.
     pub(crate) stores: Bits<W>,
     /// Events that are ordered before its next load, and before its next store.
@@ -48,6 +50,7 @@ impl<const W: usize> Front<W> {
         let e = Bits::EMPTY;
         Self {
             porf: e,
+            po: e,
             stores: e,
             before_load: e,
             before_store: e,
@@ -75,6 +78,7 @@ pub(crate) struct Graph<const W: usize> {
     pub(crate) packed: Vec<Packed>,
     pub(crate) value: Vec<u64>,
     pub(crate) porf: Vec<Bits<W>>,
+    pub(crate) po: Vec<Bits<W>>,
     /// Readers of a write.
     pub(crate) readers: Vec<Bits<W>>,
     /// Events ordered before, under SC and TSO; under RA and RC11 what happens before, with itself.
@@ -131,6 +135,7 @@ impl<const W: usize> Graph<W> {
             packed: vec![none; events],
             value: vec![0; events],
             porf: sets(),
+            po: sets(),
             readers: sets(),
             anc: sets(),
             base: sets(),
@@ -233,8 +238,9 @@ impl<const W: usize> Graph<W> {
         self.front(child.max(parent));
         let from = &self.fronts[parent];
         let (porf, set, anc, hb) = (from.porf, from.before_store, from.anc_store, from.hb);
+        let po = from.po;
         let to = &mut self.fronts[child];
-        (to.porf, to.hb) = (porf, hb);
+        (to.porf, to.po, to.hb) = (porf, po, hb);
         (to.before_load, to.before_store) = (set, set);
         (to.anc_load, to.anc_store) = (anc, anc);
     }
@@ -244,8 +250,10 @@ impl<const W: usize> Graph<W> {
         self.front(thread.max(other));
         let from = &self.fronts[other];
         let (porf, set, anc, hb) = (from.porf, from.before_store, from.anc_store, from.hb);
+        let po = from.po;
         let to = &mut self.fronts[thread];
         to.porf |= porf;
+        to.po |= po;
         to.before_load |= set;
         to.before_store |= set;
         to.anc_load |= anc;

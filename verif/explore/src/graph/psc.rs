@@ -19,6 +19,8 @@ struct Node<const W: usize> {
     hb: Bits<W>,
     /// The same without what it reads.
     base: Bits<W>,
+    /// What comes before it in program order.
+    po: Bits<W>,
     /// Place of a write.
     place: Option<usize>,
 }
@@ -34,7 +36,8 @@ impl<const W: usize> Graph<W> {
     fn node(&self, e: usize) -> Node<W> {
         let p = self.packed[e];
         let place = matches!(p.kind, Kind::Write | Kind::RmwWrite).then_some(p.pos as usize);
-        Node { event: e, loc: p.loc, hb: self.anc[e], base: self.base[e], place }
+        let (hb, base, po) = (self.anc[e], self.base[e], self.po[e]);
+        Node { event: e, loc: p.loc, hb, base, po, place }
     }
 
     /// The event if it is a sequentially consistent access, and the fences that happen before it.
@@ -74,20 +77,16 @@ impl<const W: usize> Graph<W> {
 
     /// Sequentially consistent events directly before an access.
     fn before_access(&self, n: &Node<W>) -> Bits<W> {
-        let thread = self.packed[n.event].thread;
-        let mut into = n.base & self.fences;
-        let mine = |e: usize| self.packed[e].thread == thread;
-        // The last event of its thread elsewhere, through which others come before it.
-        let elsewhere = n.base.iter().filter(|&e| mine(e) && self.locates(e) != Some(n.loc)).last();
+        let mut into = n.base & self.fences | n.po & self.sc;
+        // What happens before an event of its thread elsewhere, by way of which others come first.
+        let elsewhere = n.po.iter().filter(|&z| self.locates(z) != Some(n.loc));
+        let through = elsewhere.fold(Bits::EMPTY, |all, z| all | (self.anc[z] & !Bits::one(z)));
         for e in n.hb.iter().filter(|&e| e != n.event) {
             if self.locates(e) == Some(n.loc) {
                 into |= self.starts(e);
-            } else if self.sc.has(e) && (mine(e) || self.leaves(e, elsewhere)) {
+            } else if self.sc.has(e) && !into.has(e) && self.leaves(e, &through) {
                 into.set(e);
             }
-        }
-        for e in (n.base & self.sc).iter().filter(|&e| mine(e) || self.leaves(e, elsewhere)) {
-            into.set(e);
         }
         if let Some(place) = n.place {
             into |= self.before_place(n.loc, place);
@@ -96,16 +95,11 @@ impl<const W: usize> Graph<W> {
         into
     }
 
-    /// Whether an event of another thread comes before `to` by way of another location.
-    fn leaves(&self, e: usize, to: Option<usize>) -> bool {
-        let Some(to) = to else { return false };
-        let thread = self.packed[e].thread;
-        let next = (e + 1..self.len()).find(|&y| {
-            self.packed[y].thread == thread
-                && self.done.has(y)
-                && self.locates(y) != Some(self.packed[e].loc)
-        });
-        next.is_some_and(|y| y != to && self.anc[to].has(y))
+    /// Whether an event is followed in its thread, at another location, by one of these.
+    fn leaves(&self, e: usize, these: &Bits<W>) -> bool {
+        (*these & self.done)
+            .iter()
+            .any(|y| self.po[y].has(e) && self.locates(y) != Some(self.packed[e].loc))
     }
 
     /// Sequentially consistent events directly before a fence.
@@ -114,11 +108,8 @@ impl<const W: usize> Graph<W> {
         let mut into = hb & self.fences;
         for e in (hb & self.sc).iter() {
             let p = self.packed[e];
-            let follows = (e + 1..self.len()).any(|y| {
-                let q = self.packed[y];
-                let after =
-                    q.thread == p.thread || self.locates(y) == Some(p.loc) && self.anc[y].has(e);
-                self.done.has(y) && hb.has(y) && after
+            let follows = (hb & self.done).iter().any(|y| {
+                self.po[y].has(e) || self.locates(y) == Some(p.loc) && y != e && self.anc[y].has(e)
             });
             if follows {
                 into.set(e);
@@ -242,7 +233,8 @@ impl<const W: usize> Graph<W> {
         if rf != INIT && self.model.acquires(order) {
             hb |= self.rel[rf as usize];
         }
-        let node = Node { event: e, loc, hb, base, place: None };
+        let po = self.fronts[thread].po;
+        let node = Node { event: e, loc, hb, base, po, place: None };
         self.keeps_psc(&node, self.model.is_sc(order), place + 1)
     }
 
@@ -259,7 +251,8 @@ impl<const W: usize> Graph<W> {
         }
         let loc = self.packed[w].loc;
         let base = self.fronts[thread].hb;
-        let node = Node { event: w, loc, hb: base | Bits::one(w), base, place: Some(place) };
+        let (po, hb) = (self.fronts[thread].po, base | Bits::one(w));
+        let node = Node { event: w, loc, hb, base, po, place: Some(place) };
         self.keeps_psc(&node, self.model.is_sc(order), place)
     }
 }

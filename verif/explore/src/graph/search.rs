@@ -104,6 +104,12 @@ impl<'a, const W: usize> Search<'a, W> {
         }
         self.start(0, Box::new(crate::coro::erase(self.program)))?;
         self.replay()?;
+        for thread in 0..self.states.len() {
+            let slot = self.world.slots.get(thread);
+            if self.states[thread] == State::Ready && slot.is_some_and(|s| s.born) {
+                self.pass_by(thread)?;
+            }
+        }
         self.g.close();
         self.closed = true;
         self.after_replay()?;
