@@ -62,6 +62,8 @@ pub struct NetOptions {
     pub napi_defer_hard_irqs: u32,
     /// What the socket ledger keeps.
     pub keep: Keep,
+    /// Packets that wait in sockets for their reader, with their buffers; 0 is read at once.
+    pub rcv_queue: usize,
 }
 
 impl Default for NetOptions {
@@ -78,6 +80,7 @@ impl Default for NetOptions {
             gro_flush_timeout_ns: 0,
             napi_defer_hard_irqs: 0,
             keep: Keep::Counts,
+            rcv_queue: 0,
         }
     }
 }

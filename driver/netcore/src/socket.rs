@@ -5,6 +5,7 @@
 
 use crate::{lock, Net, SkBuff};
 use pollproof_events::{emit, Event, SkbEnd};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::Mutex;
 
@@ -40,6 +41,8 @@ pub struct Ledger {
     /// `sk_napi_id` of the socket that got a packet last.
     last_napi_id: AtomicU32,
     arrivals: Mutex<Vec<Arrival>>,
+    /// `sk_receive_queue`, of all sockets together.
+    unread: Mutex<VecDeque<SkBuff>>,
 }
 
 impl Ledger {
@@ -50,6 +53,7 @@ impl Ledger {
             bytes: AtomicU64::new(0),
             last_napi_id: AtomicU32::new(0),
             arrivals: Mutex::new(Vec::new()),
+            unread: Mutex::new(VecDeque::new()),
         }
     }
 
@@ -98,8 +102,33 @@ impl Net {
             });
         }
         let (number, flow) = (skb.number, skb.hash);
-        skb.release(&**dma);
+        self.queue_to_socket(skb);
         emit(Event::SkbEnd { skb: number, flow, end: SkbEnd::Socket(flow) });
+    }
+
+    /// The reader takes a packet at once, or when so many others came after it.
+    fn queue_to_socket(&self, skb: SkBuff) {
+        let limit = self.options.rcv_queue;
+        let read = if limit == 0 {
+            Some(skb)
+        } else {
+            let mut unread = lock(&self.ledger.unread);
+            unread.push_back(skb);
+            if unread.len() > limit {
+                unread.pop_front()
+            } else {
+                None
+            }
+        };
+        if let Some(skb) = read {
+            skb.release(&*self.below.dma);
+        }
+    }
+
+    /// All sockets read what waits for them.
+    pub fn read_sockets(&self) {
+        let all = std::mem::take(&mut *lock(&self.ledger.unread));
+        all.into_iter().for_each(|skb| skb.release(&*self.below.dma));
     }
 
     /// `kfree_skb` with a reason: the packet ends here and is counted.

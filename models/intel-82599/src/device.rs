@@ -9,6 +9,7 @@ use crate::msix::Msix;
 use crate::nvm::Nvm;
 use crate::out::{Out, Read};
 use crate::params::Medium;
+use crate::queue_set::QueueSet;
 use crate::rsc::Aggregate;
 use crate::rss::Toeplitz;
 use crate::rx::Arrived;
@@ -21,7 +22,7 @@ use pollproof_pcie::{MsixTable, Outbound};
 use pollproof_regs::ixgbe::QUEUES;
 use pollproof_regs::ixgbe_map as map;
 use pollproof_regs::ixgbe_stat as stat;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// One port of an 82599. See the crate for how it is driven.
 pub struct Intel82599 {
@@ -44,9 +45,9 @@ pub struct Intel82599 {
     pub(crate) txq: Vec<TxQueue>,
     pub(crate) tx: TxEngine,
     /// Transmit queues that are enabled.
-    pub(crate) active_tx: BTreeSet<u32>,
+    pub(crate) active_tx: QueueSet,
     /// Queues whose fetch waits for the bus.
-    pub(crate) stalled: BTreeSet<u32>,
+    pub(crate) stalled: QueueSet,
     pub(crate) stats: Stats,
     pub(crate) misuses: Misuses,
 }
@@ -74,8 +75,8 @@ impl Intel82599 {
             rsc: Vec::new(),
             txq: vec![TxQueue::default(); QUEUES as usize],
             tx: TxEngine::default(),
-            active_tx: BTreeSet::new(),
-            stalled: BTreeSet::new(),
+            active_tx: QueueSet::default(),
+            stalled: QueueSet::default(),
             stats: Stats::default(),
             misuses: Misuses::default(),
         };
@@ -93,14 +94,17 @@ impl Intel82599 {
         let frame = self.fifo.front().map(Arrived::ready_ps).filter(|&ps| ps > self.now_ps);
         let reset = Some(self.reset_done_ps).filter(|&ps| ps > self.now_ps);
         let xoff = self.flow.repeat_ps();
-        let others = [frame, reset, xoff, self.link_deadline(), self.tx_deadline()];
+        let mut first = u64::MAX;
+        let mut offer = |at: Option<u64>| first = first.min(at.unwrap_or(u64::MAX));
+        let own = [frame, reset, xoff, self.link_deadline(), self.tx_deadline()];
+        own.into_iter().for_each(&mut offer);
         // What needs the bus waits while the driver keeps the function off it.
-        let needs_bus = self.may_master().then(|| {
-            let held = self.active_tx.iter().filter_map(|&n| self.tx_flush_deadline(n)).min();
-            let rsc = self.rsc.iter().map(Aggregate::close_ps).min();
-            [held, rsc, self.irq.next_deadline(self.now_ps)]
-        });
-        others.into_iter().chain(needs_bus.into_iter().flatten()).flatten().min()
+        if self.may_master() {
+            self.active_tx.iter().for_each(|n| offer(self.tx_flush_deadline(n)));
+            self.rsc.iter().for_each(|group| offer(Some(group.close_ps())));
+            offer(self.irq.next_deadline(self.now_ps));
+        }
+        (first != u64::MAX).then_some(first)
     }
 
     /// Does what is due now.
@@ -120,7 +124,7 @@ impl Intel82599 {
             self.rsc_close(at);
             self.flush_rx(n);
         }
-        for n in self.active_tx.clone() {
+        for n in self.active_tx.iter() {
             if self.tx_flush_deadline(n).is_some_and(|ps| ps <= self.now_ps) {
                 self.flush_tx(n);
             }
@@ -133,7 +137,7 @@ impl Intel82599 {
         for group in &self.rsc {
             bits |= self.irq.queue_vector(group.queue(), false).map_or(0, |v| 1 << v);
         }
-        for &n in &self.active_tx {
+        for n in self.active_tx.iter() {
             let holds = self.txq.get(n as usize).is_some_and(|q| q.write_back.since_ps().is_some());
             let vector = self.irq.queue_vector(n, true).filter(|_| holds);
             bits |= vector.map_or(0, |v| 1 << v);
@@ -181,11 +185,13 @@ impl Intel82599 {
 
     /// Moves everything on until it has to wait.
     pub(crate) fn pump(&mut self) {
-        for n in std::mem::take(&mut self.stalled) {
-            if n < TX_STALLED {
-                self.fetch_rx(n, 0);
-            } else {
-                self.fetch_tx(n - TX_STALLED);
+        if !self.stalled.is_empty() {
+            for n in std::mem::take(&mut self.stalled).iter() {
+                if n < TX_STALLED {
+                    self.fetch_rx(n, 0);
+                } else {
+                    self.fetch_tx(n - TX_STALLED);
+                }
             }
         }
         while self.rx_step() || self.tx_step() {}
@@ -205,7 +211,7 @@ impl Intel82599 {
             self.rsc_close(at);
             self.flush_rx(n);
         }
-        for n in self.active_tx.clone() {
+        for n in self.active_tx.iter() {
             if self.irq.queue_vector(n, true) == Some(vector) {
                 self.flush_tx(n);
             }

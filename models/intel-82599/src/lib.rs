@@ -38,6 +38,7 @@ mod offload;
 mod out;
 mod params;
 mod parse;
+mod queue_set;
 mod reset;
 mod rsc;
 mod rss;

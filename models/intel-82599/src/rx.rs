@@ -249,22 +249,20 @@ impl Intel82599 {
 
     /// One step of the DMA engine; false when nothing can move.
     pub(crate) fn rx_step(&mut self) -> bool {
-        let Some(head) = self.fifo.front().filter(|head| head.ready_ps <= self.now_ps) else {
-            return false;
-        };
-        if !self.may_master() || self.out.len() >= self.params.out_limit {
+        let is_ready = self.fifo.front().is_some_and(|head| head.ready_ps <= self.now_ps);
+        if !is_ready || !self.may_master() || self.out.len() >= self.params.out_limit {
             return false;
         }
-        let head = head.clone();
+        let Some(head) = self.fifo.pop_front() else { return false };
         let step = if self.rxq.get(head.queue as usize).is_some_and(|q| q.enable.is_on()) {
             self.rsc_step(&head).unwrap_or_else(|| self.rx_plain(&head))
         } else {
             Step::Drop(Drop::QueueOff)
         };
         if let Step::Wait = step {
+            self.fifo.push_front(head);
             return false;
         }
-        self.fifo.pop_front();
         self.fifo_bytes -= head.charge;
         match step {
             Step::Drop(why) => self.drop_frame(head.number, head.queue, why),

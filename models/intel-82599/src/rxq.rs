@@ -308,7 +308,8 @@ impl Intel82599 {
     pub(crate) fn flush_rx(&mut self, n: u32) {
         let Some(q) = self.rxq.get_mut(n as usize).filter(|q| !q.held.is_empty()) else { return };
         let mut ends = false;
-        for held in std::mem::take(&mut q.held) {
+        let mut all = std::mem::take(&mut q.held);
+        for held in all.drain(..) {
             // A full buffer of an aggregate is no reason to interrupt: its packet is not done.
             ends |= held.ends;
             let addr = q.ring.addr(held.index);
@@ -319,6 +320,8 @@ impl Intel82599 {
             q.mark_written(held.index);
             self.stats.rx_write_backs += 1;
         }
+        // Its memory serves again.
+        q.held = all;
         if ends {
             self.irq.raise_queue(n, false);
         }

@@ -7,6 +7,7 @@
 use crate::job::Job;
 use crate::offload::{Context, Segmenter};
 use crate::out::Read;
+use crate::queue_set::QueueSet;
 use crate::rx::size_class;
 use crate::txq::TxQueue;
 use crate::txwb::Report;
@@ -105,8 +106,8 @@ impl Intel82599 {
             self.tx.inside = false;
         }
         if !self.tx.inside {
-            let Some(n) = self.active_tx.iter().copied().find(|&n| n > turn && has(self, n)) else {
-                let Some(n) = self.active_tx.iter().copied().find(|&n| has(self, n)) else {
+            let Some(n) = self.active_tx.iter().find(|&n| n > turn && has(self, n)) else {
+                let Some(n) = self.active_tx.iter().find(|&n| has(self, n)) else {
                     return false;
                 };
                 self.tx.turn = n;
@@ -315,7 +316,7 @@ impl Intel82599 {
         let next_job = self.tx.next_job;
         let wire = std::mem::take(&mut self.tx.wire);
         self.tx = TxEngine { frames, next_job, wire, ..TxEngine::default() };
-        self.active_tx.clear();
+        self.active_tx = QueueSet::default();
         for n in 0..QUEUES {
             self.reset_tx_queue(n);
         }

@@ -184,7 +184,7 @@ impl Intel82599 {
         if q.enable == Enable::Stopping && !q.ring.is_fetching() && !inside {
             q.enable = Enable::Off;
             self.flush_tx(n);
-            self.active_tx.remove(&n);
+            self.active_tx.remove(n);
         }
     }
 

@@ -83,13 +83,15 @@ prop_compose! {
 prop_compose! {
     fn options()(port in port(), pacing in pacing(), seed: u64, zero: bool, refire: bool,
                  fail in prop::option::of((1..300_u64, 0..200_u64)), loss in 0..100_000_u64,
-                 budget in 1..400_i32, batch in 1..4_u32, packet_ns in 0..3000_u64)
+                 budget in 1..400_i32, batch in 1..4_u32, packet_ns in 0..3000_u64,
+                 rcv_queue in prop_oneof![Just(0usize), 1..200_usize])
         -> IxgbeTimedOptions
     {
         let mut options = IxgbeTimedOptions { pacing, seed, ..port };
         options.faults = FaultRates { loss_ppm: loss, reorder_ppm: loss, ..FaultRates::default() };
         options.fail_allocs = fail.map(|(first, more)| FailPlan { first, last: first + more });
         options.net.netdev_budget = budget;
+        options.net.rcv_queue = rcv_queue;
         if zero {
             options = options.without_latencies();
         }
@@ -219,6 +221,7 @@ proptest! {
         house.run_for(ps).expect("a step");
         xmit(&mut house, 0, 700);
         house.control(|nic| nic.adapter().remove()).expect("control");
+        house.net().read_sockets();
         let left = house.buffers_in_use();
         prop_assert_eq!(left, Some(0));
     }

@@ -35,9 +35,12 @@ fn a_capture_arrives_through_any_number_of_queues() {
     }
 }
 
+/// From, port, to, port, hash with ports, hash without.
+type Vector = ([u8; 4], u16, [u8; 4], u16, u32, u32);
+
 /// Addresses and ports of Microsoft's "Verifying the RSS hash calculation", and the hashes with
 /// ports (TCP) and without.
-const IPV4: [([u8; 4], u16, [u8; 4], u16, u32, u32); 5] = [
+const IPV4: [Vector; 5] = [
     ([66, 9, 149, 187], 2794, [161, 142, 100, 80], 1766, 0x51cc_c178, 0x323e_8fc2),
     ([199, 92, 111, 2], 14230, [65, 69, 140, 83], 4739, 0xc626_b0ea, 0xd718_262a),
     ([24, 19, 198, 95], 12898, [12, 22, 207, 184], 38024, 0x5c2b_394a, 0xd2d0_a5de),
@@ -175,6 +178,16 @@ fn a_ring_reuses_its_pages() {
     let report = judged(udp(5000, 1, 60), &options);
     // Two buffers a page for the ring, and hardly any after that.
     assert!(report.buf_allocs < 2 * 512 + 100, "{report:?}");
+}
+
+#[test]
+fn a_page_is_not_posted_again_while_a_socket_has_its_other_half() {
+    let mut options = options().with_queues(1, 64, 1);
+    options.pacing = Pacing::Fixed { gap_ps: 1_000_000 };
+    options.net.rcv_queue = 100;
+    let report = judged(udp(2000, 3, 60), &options);
+    assert_eq!(report.delivered, 2000);
+    assert!(report.buf_allocs > 300, "some pages had to be replaced: {report:?}");
 }
 
 #[test]

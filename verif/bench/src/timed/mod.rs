@@ -3,7 +3,7 @@
 //! A run is a function of its options and frames: the same give the same report and the same
 //! events, bit for bit. Not modelled: caches and their misses (a packet costs what
 //! [`CpuCosts`] says), interrupts that interrupt a softirq (they wait for its end), threaded NAPI,
-//! busy polling by sockets, closing a port.
+//! and what races between process context and softirqs (it waits until none is pending).
 
 mod capture;
 mod counts;
