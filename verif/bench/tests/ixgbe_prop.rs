@@ -214,8 +214,8 @@ proptest! {
     }
 
     #[test]
-    fn a_port_that_is_taken_down_gives_all_buffers_back(packets in packets(200),
-                                                        options in options(), ps in 0..500_000_000_u64) {
+    fn a_port_that_is_let_go_gives_all_buffers_back(packets in packets(200), options in options(),
+                                                    ps in 0..500_000_000_u64) {
         let mut house = IxgbeHouse::open(&options).expect("a house");
         house.send(packets);
         house.run_for(ps).expect("a step");

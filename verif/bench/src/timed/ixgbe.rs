@@ -202,7 +202,7 @@ impl Nic for Ixgbe {
         let packets: u64 = queues.iter().map(|q| q.packets).sum();
         let is_up = self.adapter.is_up();
         let waiting = |ring: &RxRing| {
-            world.device.rx_view(ring.index).frames.wrapping_sub(ring.state().frames)
+            world.device.rx_view(ring.index).frames.saturating_sub(ring.state().frames)
         };
         let queued: u64 = if is_up { self.adapter.rx_rings().map(|r| waiting(r)).sum() } else { 0 };
         let lost = stats.rx_packets.saturating_sub(packets + queued);
