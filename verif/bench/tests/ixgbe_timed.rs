@@ -191,6 +191,18 @@ fn a_page_is_not_posted_again_while_a_socket_has_its_other_half() {
 }
 
 #[test]
+fn a_ring_that_runs_dry_meets_no_descriptor_of_an_earlier_lap() {
+    let mut options = options().with_queues(1, 24, 1);
+    options.pacing = Pacing::Fixed { gap_ps: 1_000_000 };
+    options.net.rcv_queue = 30;
+    // No page but those of the start: they come back only when both halves were read.
+    options.fail_allocs = Some(FailPlan { first: 1, last: 300 });
+    let report = judged(udp(400, 2, 60), &options);
+    assert_eq!((report.delivered, report.held), (400, 0), "{report:?}");
+    assert_eq!(report.failed_allocs, 300);
+}
+
+#[test]
 fn sockets_that_poll_get_their_packets_without_interrupts() {
     for form in [QvLockForm::Spin, QvLockForm::SpinBh, QvLockForm::Cmpxchg] {
         let mut options = options().busy_polling(100);
