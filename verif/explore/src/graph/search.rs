@@ -6,6 +6,7 @@ use super::events::Graph;
 use super::item::{Item, Kind, Packed, INIT};
 use super::world::{self, Done, Shared};
 use super::Stop;
+use crate::arena;
 use crate::coro::{Back, Coro, Resume, Stacks};
 use crate::session::run_body_with;
 use crate::trace::{End, Limit, StepKind};
@@ -47,6 +48,7 @@ pub(crate) struct Search<'a, const W: usize> {
     operations: u64,
     /// Rests of the stored graph.
     pub(super) rests: Vec<u16>,
+    _memory: arena::Part,
 }
 
 impl<'a, const W: usize> Search<'a, W> {
@@ -64,6 +66,7 @@ impl<'a, const W: usize> Search<'a, W> {
             found: Vec::new(),
             operations: 0,
             rests: Vec::new(),
+            _memory: arena::Part::take(),
         }
     }
 
@@ -83,6 +86,7 @@ impl<'a, const W: usize> Search<'a, W> {
 
     fn try_run(&mut self, item: &Item) -> Result<std::convert::Infallible, Stop> {
         self.world.begin();
+        arena::reset();
         (self.closed, self.operations) = (false, 0);
         if item.0.len() > 64 * W {
             self.found.push(item.clone());
@@ -146,7 +150,8 @@ impl<'a, const W: usize> Search<'a, W> {
                 body,
                 || world::with(|w| w.aborting).unwrap_or(false),
                 |message| {
-                    world::with(|w| w.panicked = Some((thread, message)));
+                    // The text outlives the execution.
+                    world::with(|w| w.panicked = Some((thread, message.clone())));
                 },
             );
         }));
@@ -162,7 +167,9 @@ impl<'a, const W: usize> Search<'a, W> {
             unreachable!("a thread that has an operation is alive")
         };
         self.world.current = Some(thread);
+        arena::enter(thread);
         let back = coro.resume(Resume::Go);
+        arena::leave();
         self.world.current = None;
         if back == Back::Ended {
             self.world.slots[thread].ended = true;

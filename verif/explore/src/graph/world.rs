@@ -3,6 +3,7 @@
 //! reverse.
 
 use super::Model;
+use crate::arena;
 use crate::clock::MAX_THREADS;
 use crate::coro::{park, Resume};
 use crate::race::{PlainState, ThreadView};
@@ -167,7 +168,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut World) -> R) -> Option<R> {
     // SAFETY: `Shared` keeps the world alive while the pointer is set. Coroutines and the search
     // run on one OS thread and take turns; no borrow is held across a switch, and `f` calls nothing
     // that comes back here.
-    Some(f(unsafe { &mut *world }))
+    Some(arena::outside(|| f(unsafe { &mut *world })))
 }
 
 /// Takes the present world away; it comes back when dropped.
