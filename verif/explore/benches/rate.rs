@@ -24,6 +24,32 @@ fn store_buffering() {
     rt::join(child, at);
 }
 
+/// Two threads that count each other's doings with SeqCst accesses, or with fences instead.
+fn counters(fences: bool) {
+    let at = Location::caller();
+    let (x, y) = (rt::atomic_new(0, 32), rt::atomic_new(0, 32));
+    let order = if fences { Relaxed } else { SeqCst };
+    let full = move || {
+        if fences {
+            rt::fence(SeqCst);
+        }
+    };
+    let body = move |mine, other| {
+        move || {
+            for _ in 0..2 {
+                rt::store(mine, 1, order, at);
+                full();
+                rt::load(other, order, at);
+                full();
+            }
+        }
+    };
+    let one = rt::spawn(Box::new(body(x, y)), at);
+    let two = rt::spawn(Box::new(body(y, x)), at);
+    rt::join(one, at);
+    rt::join(two, at);
+}
+
 fn measure(name: &str, config: &Config, program: &dyn Fn()) {
     let began = Instant::now();
     let (mut executions, mut steps) = (0, 0);
@@ -48,7 +74,9 @@ fn measure(name: &str, config: &Config, program: &dyn Fn()) {
 }
 
 fn main() {
-    let programs: [(&str, &dyn Fn()); 9] = [
+    let programs: [(&str, &dyn Fn()); 11] = [
+        ("SeqCst accesses", &|| counters(false)),
+        ("the same with fences", &|| counters(true)),
         ("store buffering", &store_buffering),
         ("list add, del, lookup", &|| list(&[Add, Del, Lookup], false)),
         ("list add, add, del, lookup", &|| list(&[Add, Add, Del, Lookup], false)),

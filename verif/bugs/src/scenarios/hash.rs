@@ -248,6 +248,24 @@ scenario!(
     "A context is removed and freed beside four readers."
 );
 scenario!(
+    DEL_FREE_5,
+    "hash/del-free-5-readers",
+    7,
+    || del_free(5, RcuForm::Locks),
+    EXPLORE,
+    None,
+    "A context is removed and freed beside five readers."
+);
+scenario!(
+    DEL_FREE_6,
+    "hash/del-free-6-readers",
+    8,
+    || del_free(6, RcuForm::Locks),
+    EXPLORE,
+    None,
+    "A context is removed and freed beside six readers."
+);
+scenario!(
     DEL_FREE_COUNTERS,
     "hash/del-free-counters",
     3,

@@ -14,7 +14,7 @@ pub use core::{
 };
 pub use hash::{
     ADD_ADD_LOOKUP, ADD_DEL_LOOKUP, ADD_LOOKUP, BUSY_POLL_FREE, DEL_FREE_1, DEL_FREE_2, DEL_FREE_3,
-    DEL_FREE_4, DEL_FREE_COUNTERS, DEL_LOOKUP, ID_WRAP, TWO_ADDERS,
+    DEL_FREE_4, DEL_FREE_5, DEL_FREE_6, DEL_FREE_COUNTERS, DEL_LOOKUP, ID_WRAP, TWO_ADDERS,
 };
 pub use inline::{INLINE_BUSY_POLL, INLINE_STOP};
 pub use optima::optimal;
@@ -43,6 +43,8 @@ pub const ALL: &[&Scenario] = &[
     &DEL_FREE_2,
     &DEL_FREE_3,
     &DEL_FREE_4,
+    &DEL_FREE_5,
+    &DEL_FREE_6,
     &DEL_FREE_COUNTERS,
     &BUSY_POLL_FREE,
     &ID_WRAP,
