@@ -204,7 +204,11 @@ impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (file, line) = (self.at.file(), self.at.line());
         let sign = if self.kind == StepKind::Join { 'T' } else { '#' };
-        write!(f, "T{} in {} {sign}{} at {file}:{line}", self.thread, self.kind.name(), self.object)
+        let kind = match self.kind {
+            StepKind::Load => "a loop that reads",
+            kind => kind.name(),
+        };
+        write!(f, "T{} in {kind} {sign}{} at {file}:{line}", self.thread, self.object)
     }
 }
 
