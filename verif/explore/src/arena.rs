@@ -1,6 +1,6 @@
-//! Memory of the program under test, a piece for each of its threads, taken from the front and given
-//! back all at once before the next execution. So addresses do not depend on who ran when, nothing
-//! is used again within an execution, and a stale pointer reads what was there.
+//! Memory of the program under test, a piece for each of its threads, taken from the front and
+//! given back all at once before the next execution. So addresses do not depend on who ran when,
+//! nothing is used again within an execution, and a stale pointer reads what was there.
 //!
 //! A binary asks for it: `#[global_allocator] static ARENA: Arena = Arena;`. Without that nothing
 //! changes. What a program allocates first inside an execution and keeps beyond its end must be
@@ -140,8 +140,8 @@ fn take(layout: Layout) -> *mut u8 {
     })
 }
 
-// SAFETY: memory comes from the system or from the region, whose pieces belong to one OS thread at a
-// time and are not handed out twice within an execution; the region is never freed.
+// SAFETY: memory comes from the system or from the region, whose pieces belong to one OS thread at
+// a time and are not handed out twice within an execution; the region is never freed.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
