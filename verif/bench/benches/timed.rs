@@ -1,8 +1,8 @@
 //! Packets that a CPU second carries from wire to socket: `cargo bench -p pollproof-bench`.
 //!
 //! mlx4 and ixgbe, one queue, 60-byte frames, made before the clock starts. CPU time of the process
-//! is read from `/proc/self/stat`, so that other load on the machine counts less; it has 10 ms steps.
-//! `-- ixgbe` and `-- mlx4` take one of them, `--rules-off` leaves the rules out.
+//! is read from `/proc/self/stat`, so that other load on the machine counts less; it has 10 ms
+//! steps. `-- ixgbe` and `-- mlx4` take one of them, `--rules-off` leaves the rules out.
 
 use pollproof_bench::timed::{House, IxgbeTimedOptions, Nic, Options, TimedOptions, TimedReport};
 use pollproof_events::with_visitor;
