@@ -10,7 +10,7 @@ use crate::clock::MAX_THREADS;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 /// The allocator.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +25,8 @@ const NONE: usize = usize::MAX;
 
 /// The region, once it is reserved; pages are taken from the system as they are touched.
 static BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+/// Whether the binary asked for the arena: it has allocated something.
+static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// Searches that have a part of it.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
@@ -79,7 +81,11 @@ pub(crate) fn leave() {
 }
 
 /// Allocations of `body` outlive the execution.
+#[inline]
 pub fn outside<R>(body: impl FnOnce() -> R) -> R {
+    if !INSTALLED.load(Ordering::Relaxed) {
+        return body();
+    }
     struct Back(usize);
     impl Drop for Back {
         fn drop(&mut self) {
@@ -145,6 +151,9 @@ fn take(layout: Layout) -> *mut u8 {
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !INSTALLED.load(Ordering::Relaxed) {
+            INSTALLED.store(true, Ordering::Relaxed);
+        }
         let at = take(layout);
         if at.is_null() {
             // SAFETY: as the caller promises.
