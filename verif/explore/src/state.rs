@@ -291,66 +291,44 @@ impl State {
 
     /// The running thread has seen the end of `other`.
     pub(crate) fn joined(&mut self, other: usize, at: Loc) {
-        let Some(thread) = self.current else { return };
         let (past, clock) = (self.threads[other].past, self.threads[other].view.clock);
-        let t = &mut self.threads[thread];
-        t.view.clock.join(&clock);
-        let num = t.past.get(thread) + 1;
-        t.past.set(thread, num);
-        t.past.join(&past);
-        let (kind, object, clock) = (StepKind::Join, other as u32, t.past);
-        self.idle = 0;
-        let (before, after, prev, prev_write) = (0, 0, 0, 0);
-        let step = Step {
-            reads_from: None,
-            position: 0,
-            stale: false,
-            thread,
-            kind,
-            object,
-            before,
-            after,
-            at,
-            num,
-            clock,
-            prev,
-            prev_write,
-        };
-        self.steps.push(step);
+        self.follow(StepKind::Join, other as u32, &past, &clock, at);
     }
 
     /// The running thread has seen that nobody else can go on: all that they did is before it.
     pub(crate) fn rested(&mut self, at: Loc) {
-        let Some(thread) = self.current else { return };
         let (mut past, mut clock) = (Clock::ZERO, Clock::ZERO);
         for other in &self.threads {
             past.join(&other.past);
             clock.join(&other.view.clock);
         }
+        self.follow(StepKind::Rest, 0, &past, &clock, at);
+    }
+
+    /// A step on no object: the running thread comes after what others did.
+    fn follow(&mut self, kind: StepKind, object: u32, past: &Clock, clock: &Clock, at: Loc) {
+        let Some(thread) = self.current else { return };
         let t = &mut self.threads[thread];
-        t.view.clock.join(&clock);
+        t.view.clock.join(clock);
         let num = t.past.get(thread) + 1;
         t.past.set(thread, num);
-        t.past.join(&past);
-        let (kind, object, clock) = (StepKind::Rest, 0, t.past);
+        t.past.join(past);
         self.idle = 0;
-        let (before, after, prev, prev_write) = (0, 0, 0, 0);
-        let step = Step {
-            reads_from: None,
-            position: 0,
-            stale: false,
+        self.steps.push(Step {
             thread,
             kind,
             object,
-            before,
-            after,
+            before: 0,
+            after: 0,
             at,
+            reads_from: None,
+            position: 0,
+            stale: false,
             num,
-            clock,
-            prev,
-            prev_write,
-        };
-        self.steps.push(step);
+            clock: t.past,
+            prev: 0,
+            prev_write: 0,
+        });
     }
 
     /// Finds the steps that `thread`, about to step on `object`, could have come before.

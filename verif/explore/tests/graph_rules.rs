@@ -217,3 +217,27 @@ fn a_loop_that_read_old_values_is_given_up_before_others_run() {
     assert!(summary.is_exhaustive() && summary.blocked > 0, "{summary:?}");
     assert_eq!(ran.get(), summary.executions);
 }
+
+#[test]
+fn a_graph_that_outgrows_its_sets_at_rest_is_not_searched_twice() {
+    // Two threads may have seen a value that is gone; the filling moves the moment at which they
+    // are looked at over the end of the narrowest sets.
+    let count = |filling: u64| {
+        let config = Config { reduction: Reduction::Graphs, ..Config::default() };
+        let program = || {
+            let (x, y) = (Atomic::new(0), Atomic::new(0));
+            let waits = move || {
+                x.wait(Acquire, |v| v == 1);
+            };
+            let (_one, _two) = (start(waits), start(waits));
+            (0..filling).for_each(|i| y.store(i, Relaxed));
+            x.store(1, Release);
+            x.store(0, Release);
+        };
+        let summary = explore(&config, &program, &mut |_| Continue(()));
+        assert!(summary.is_exhaustive());
+        summary.executions
+    };
+    let few = count(0);
+    assert!((50..66).all(|filling| count(filling) == few), "{few}");
+}

@@ -163,9 +163,9 @@ impl<const W: usize> Graph<W> {
         &self.packed[..self.len]
     }
 
-    /// Whether two more events fit: a read-modify-write is never cut in half.
-    pub(crate) fn has_room(&self) -> bool {
-        self.len() + 2 <= 64 * W
+    /// Whether so many more events fit.
+    pub(crate) fn has_room(&self, events: usize) -> bool {
+        self.len() + events <= 64 * W
     }
 
     /// Takes over a stored graph; its events wait to be enacted.

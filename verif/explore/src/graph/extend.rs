@@ -13,7 +13,8 @@ use std::sync::atomic::Ordering;
 impl<const W: usize> Search<'_, W> {
     /// Adds one event, or finds that nothing more can be added.
     pub(super) fn extend(&mut self) -> Result<(), Stop> {
-        if !self.g.has_room() {
+        // A read-modify-write, which is two events, is never cut in half.
+        if !self.g.has_room(2) {
             return Err(self.full());
         }
         let half = |s: &State| matches!(s, State::Half(_));
@@ -244,16 +245,16 @@ impl<const W: usize> Search<'_, W> {
     /// somebody who waits for this moment goes on, or it is the end.
     fn at_rest(&mut self, rests: Option<usize>) -> Result<(), Stop> {
         let len = self.g.len();
+        // Asked before anything is stored: what is run again would be stored again.
+        if !self.g.has_room(2 + self.states.len()) {
+            return Err(self.full());
+        }
         for thread in 0..self.states.len() {
             let slot = &self.world.slots[thread];
             let waits = matches!(slot.want, Want::Wait(..))
                 || matches!(slot.want, Want::Lock) && self.config.plain_locks;
             if !slot.born || slot.ended || self.states[thread] != State::Ready || !waits {
                 continue;
-            }
-            if !self.g.has_room() {
-                self.g.truncate(len);
-                return Err(self.full());
             }
             self.add_read(thread, false)?;
             // In what follows this thread has seen the newest value and waits on.
