@@ -23,6 +23,9 @@ macro_rules! atomic {
             std: $std,
             #[cfg(feature = "engines")]
             cell: Option<Box<dyn AtomicCell>>,
+            /// One thread has it, see [`crate::alone`].
+            #[cfg(feature = "engines")]
+            alone: bool,
         }
 
         impl $name {
@@ -33,7 +36,18 @@ macro_rules! atomic {
                     std: <$std>::new(value),
                     #[cfg(feature = "engines")]
                     cell: current().map(|e| e.atomic(u64::from(value), $width, Location::caller())),
+                    #[cfg(feature = "engines")]
+                    alone: crate::alone::is_alone(),
                 }
+            }
+
+            /// A change by the one thread that has it.
+            #[cfg(feature = "engines")]
+            #[inline]
+            fn change(&self, next: impl FnOnce($word) -> $word) -> $word {
+                let before = self.std.load(Ordering::Relaxed);
+                self.std.store(next(before), Ordering::Relaxed);
+                before
             }
 
             /// Atomic load.
@@ -81,6 +95,16 @@ macro_rules! atomic {
                 if let Some(cell) = &self.cell {
                     crate::irq::point();
                     return cell.rmw(op, u64::from(value), order, at) as $word;
+                }
+                #[cfg(feature = "engines")]
+                if self.alone {
+                    return self.change(|before| match op {
+                        RmwOp::Swap => value,
+                        RmwOp::Add => before.wrapping_add(value),
+                        RmwOp::Sub => before.wrapping_sub(value),
+                        RmwOp::And => before & value,
+                        RmwOp::Or => before | value,
+                    });
                 }
                 match op {
                     RmwOp::Swap => self.std.swap(value, order),
@@ -146,6 +170,11 @@ macro_rules! atomic {
                         .map(|v| v as $word)
                         .map_err(|v| v as $word);
                 }
+                #[cfg(feature = "engines")]
+                if self.alone {
+                    let seen = self.change(|seen| if seen == old { new } else { seen });
+                    return if seen == old { Ok(seen) } else { Err(seen) };
+                }
                 self.std.compare_exchange(old, new, success, failure)
             }
 
@@ -170,6 +199,12 @@ macro_rules! atomic {
                         .map_err(|v| v as $word);
                 }
                 let mut seen = self.std.load(Ordering::Relaxed);
+                #[cfg(feature = "engines")]
+                if self.alone {
+                    let Some(new) = next(seen) else { return Err(seen) };
+                    self.std.store(new, Ordering::Relaxed);
+                    return Ok(seen);
+                }
                 while let Some(new) = next(seen) {
                     match self.std.compare_exchange(seen, new, order, Ordering::Relaxed) {
                         Ok(v) => return Ok(v),

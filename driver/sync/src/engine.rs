@@ -4,7 +4,7 @@
 //! nothing to ask and an object is its std value alone. Every engine that we drive (explore, loom,
 //! shuttle) runs its threads on one OS thread, so a thread-local that is set on entry is enough.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::rc::Rc;
 pub use std::sync::atomic::Ordering;
@@ -124,15 +124,29 @@ pub trait Engine {
 
 thread_local! {
     static ENGINE: RefCell<Option<Rc<dyn Engine>>> = const { RefCell::new(None) };
+    /// Whether there is one: most runs ask, and have none.
+    static ENTERED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether an engine was entered on this OS thread.
+#[inline]
+pub(crate) fn is_entered() -> bool {
+    cfg!(feature = "engines") && ENTERED.get()
 }
 
 /// The engine that was entered on this OS thread, if any.
+#[inline]
 pub fn current() -> Option<Rc<dyn Engine>> {
-    if cfg!(feature = "engines") {
-        ENGINE.with(|e| e.borrow().clone())
+    if is_entered() {
+        entered()
     } else {
         None
     }
+}
+
+#[inline(never)]
+fn entered() -> Option<Rc<dyn Engine>> {
+    ENGINE.with(|e| e.borrow().clone())
 }
 
 /// Runs `body` with `engine` behind every object that it makes.
@@ -143,9 +157,11 @@ pub fn enter<R>(engine: Rc<dyn Engine>, body: impl FnOnce() -> R) -> R {
     impl Drop for Restore {
         fn drop(&mut self) {
             let previous = self.0.take();
+            ENTERED.set(previous.is_some());
             ENGINE.with(|e| *e.borrow_mut() = previous);
         }
     }
     let _restore = Restore(ENGINE.with(|e| e.borrow_mut().replace(engine)));
+    ENTERED.set(true);
     body()
 }

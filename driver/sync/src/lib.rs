@@ -7,6 +7,7 @@
 //!
 //! This crate knows no NIC and no engine. It is one of the floors that models and drivers share.
 
+pub mod alone;
 mod atomic;
 mod barrier;
 pub mod cpu;
@@ -15,6 +16,7 @@ pub mod irq;
 mod local;
 mod lock;
 mod plain;
+mod private;
 mod rcu;
 pub mod switch;
 pub mod thread;
@@ -25,5 +27,6 @@ pub use engine::{Ordering, What};
 pub use local::LocalCell;
 pub use lock::{Guard, Mutex, SpinLock};
 pub use plain::{Lifetime, PlainU32, PlainU64};
+pub use private::{Counter, Private};
 pub use rcu::{Rcu, RcuForm, RcuReadGuard};
 pub use switch::bug;

@@ -36,7 +36,7 @@ impl<T> LocalCell<T> {
     }
 
     /// Exclusive access for `body`; `None` on another thread, or inside another `with`.
-    #[inline]
+    #[inline(always)]
     pub fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> Option<R> {
         struct Taken<'a>(&'a Cell<bool>);
         impl Drop for Taken<'_> {

@@ -26,6 +26,8 @@ pub struct Fault {
 
 thread_local! {
     static BUG: Cell<&'static str> = const { Cell::new("") };
+    /// Whether any site is taken out or recorded: most runs ask, and do neither.
+    static WATCHED: Cell<bool> = const { Cell::new(false) };
     static OUT: Cell<Option<Site>> = const { Cell::new(None) };
     static SEEN: RefCell<Option<BTreeSet<Site>>> = const { RefCell::new(None) };
     static FAULTS: RefCell<Vec<Fault>> = const { RefCell::new(Vec::new()) };
@@ -60,26 +62,37 @@ pub fn without_site<R>(site: Option<Site>, body: impl FnOnce() -> R) -> R {
     impl Drop for Restore {
         fn drop(&mut self) {
             OUT.with(|o| o.set(self.0));
+            look();
         }
     }
     let _restore = Restore(OUT.with(|o| o.replace(site)));
+    look();
     body()
 }
 
 /// Runs `body` and gives the sites of barriers and ordered accesses that it passed.
 pub fn record_sites<R>(body: impl FnOnce() -> R) -> (R, BTreeSet<Site>) {
     SEEN.with(|s| *s.borrow_mut() = Some(BTreeSet::new()));
+    look();
     let result = body();
     let seen = SEEN.with(|s| s.borrow_mut().take()).unwrap_or_default();
+    look();
     (result, seen)
+}
+
+/// Finds out whether sites matter.
+fn look() {
+    WATCHED.set(OUT.get().is_some() || SEEN.with(|s| s.borrow().is_some()));
 }
 
 /// Whether the barrier at `at` is taken out in this run; also records that it was passed.
 #[inline]
 pub(crate) fn taken_out(at: Loc) -> bool {
-    if !cfg!(feature = "engines") {
-        return false;
-    }
+    cfg!(feature = "engines") && WATCHED.get() && is_out(at)
+}
+
+#[inline(never)]
+fn is_out(at: Loc) -> bool {
     let site = (at.file(), at.line());
     SEEN.with(|s| {
         if let Some(seen) = s.borrow_mut().as_mut() {
