@@ -5,7 +5,7 @@
 //! receive side coalescing, VLAN tags, padding of short packets.
 
 use crate::rx_ring::{RxBuffer, LENGTH_WORD, RX_BUFFER_WRITE};
-use crate::{lock, Core, RxRing, Traffic};
+use crate::{Core, RxRing, Traffic};
 use pollproof_events::{emit, Event};
 use pollproof_netcore::{Frag, Napi, SkBuff};
 use pollproof_regs::ixgbe_desc::rx;
@@ -25,6 +25,7 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
     let mut done = Traffic { packets: 0, bytes: 0 };
     let mut unused = ring.desc_unused();
     let before = ring.consumed();
+    let mut open = ring.skb.with(Option::take).flatten();
     while done.packets < budget {
         if unused >= RX_BUFFER_WRITE {
             ring.alloc_rx_buffers(core, unused);
@@ -36,24 +37,40 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
         let (cq, slot) = (ring.index, napi.slot);
         emit(Event::CqeConsume { cq, index, napi: slot });
         let buffer = ring.consume();
-        let skb = add_buffer(core, ring, buffer, &written);
-        if written.status & rx::EOP == 0 {
+        let frag = take_buffer(core, ring, buffer, &written);
+        let ends = written.status & rx::EOP != 0;
+        let number = u64::from(cq) << 32 | u64::from(index);
+        if !ends {
             ring.stats.non_eop_descs.fetch_add(1, Relaxed);
             emit(Event::CqePartial { cq, index, napi: slot });
-            *lock(&ring.skb) = skb;
+        }
+        done.packets += u32::from(ends);
+        // Most packets are one buffer: built where they go up from.
+        if let (true, None) = (ends, &open) {
+            let Some(frag) = frag else { continue };
+            let skb = SkBuff::build(frag);
+            done.bytes = done.bytes.saturating_add(skb.len as u32);
+            deliver(core, skb, number, napi.napi_id(), &written);
             continue;
         }
-        ring.count_frame();
-        ring.stats.packets.fetch_add(1, Relaxed);
-        done.packets += 1;
-        if let Some(mut skb) = skb {
-            skb.number = u64::from(cq) << 32 | u64::from(index);
-            skb.napi_id = napi.napi_id();
+        open = match (open.take(), frag) {
+            (Some(mut skb), Some(frag)) => {
+                skb.add_rx_frag(frag);
+                Some(skb)
+            }
+            (None, Some(frag)) => Some(SkBuff::build(frag)),
+            (open, None) => open,
+        };
+        if let Some(skb) = open.take_if(|_| ends) {
             done.bytes = done.bytes.saturating_add(skb.len as u32);
-            deliver(core, skb, &written);
+            deliver(core, skb, number, napi.napi_id(), &written);
         }
     }
+    if open.is_some() {
+        ring.skb.with(|kept| *kept = open);
+    }
     if ring.consumed() != before {
+        ring.count_frames(done.packets);
         // No register has it; the tail that the next refill writes goes by it.
         let consumer = ring.consumed() & 0x00ff_ffff;
         emit(Event::CqSetCi { cq: ring.index, consumer });
@@ -71,20 +88,21 @@ fn next(core: &Core, ring: &RxRing) -> Option<WriteBack> {
     }
     // The other words may be read only after the length was seen.
     dma_rmb();
-    let [info, hash, status] = [0, 4, 8].map(|word| dma.read32(at + word));
+    let [info, hash, status] = dma.read_words(at);
     Some(WriteBack { info, hash, status, len })
 }
 
-/// The buffer becomes the head of a packet, or the next part of the one that is open.
-fn add_buffer(
+/// The buffer becomes part of a packet; its page goes on in the ring, unless the stack still has
+/// the other half.
+#[inline]
+fn take_buffer(
     core: &Core,
     ring: &RxRing,
     buffer: Option<RxBuffer>,
     written: &WriteBack,
-) -> Option<SkBuff> {
+) -> Option<Frag> {
     let dma = &*core.below.dma;
-    let open = lock(&ring.skb).take();
-    let Some(mut buffer) = buffer else { return open };
+    let mut buffer = buffer?;
     let buf = buffer.page.half(buffer.half);
     dma.unmap_buf(buf);
     buffer.mapped = false;
@@ -101,26 +119,14 @@ fn add_buffer(
     } else {
         buffer.page.put(dma);
     }
-    Some(match open {
-        Some(mut skb) => {
-            skb.add_rx_frag(Frag { buf, page, len });
-            skb
-        }
-        None => SkBuff {
-            number: 0,
-            hash: 0,
-            napi_id: 0,
-            buf,
-            page,
-            len,
-            frags: Vec::new(),
-            csum_unnecessary: false,
-        },
-    })
+    Some(Frag { buf, page, len })
 }
 
 /// `ixgbe_process_skb_fields`, then up; a frame with an error ends here (`ixgbe_cleanup_headers`).
-fn deliver(core: &Core, mut skb: SkBuff, written: &WriteBack) {
+#[inline]
+fn deliver(core: &Core, mut skb: SkBuff, number: u64, napi_id: u32, written: &WriteBack) {
+    skb.number = number;
+    skb.napi_id = napi_id;
     skb.hash = if written.info & rx::RSS_TYPE != 0 { written.hash } else { 0 };
     skb.csum_unnecessary = checksum_ok(written);
     emit(Event::SkbBuilt { skb: skb.number, flow: skb.hash, len: skb.len as u32 });

@@ -4,7 +4,7 @@
 //! The tail is one past the last descriptor that the device owns. Tail and head equal is an empty
 //! ring, so one descriptor always stays with the driver.
 
-use crate::{lock, Core, VALID_BEFORE_USE};
+use crate::{Core, VALID_BEFORE_USE};
 use pollproof_events::{emit, Event, TailRing};
 use pollproof_kapi::{Below, Dma, DmaAddr, Layout, NoMemory};
 use pollproof_netcore::{Page, SkBuff};
@@ -12,9 +12,8 @@ use pollproof_regs::ixgbe::pci::BAR_CSR;
 use pollproof_regs::ixgbe_desc::BYTES;
 use pollproof_regs::ixgbe_map as map;
 use pollproof_sync::Ordering::Relaxed;
-use pollproof_sync::{wmb, PlainU32, What};
+use pollproof_sync::{wmb, PlainU32, Private, What};
 use std::sync::atomic::AtomicU64;
-use std::sync::Mutex;
 
 /// Descriptors that are worth a refill (`IXGBE_RX_BUFFER_WRITE`).
 pub(crate) const RX_BUFFER_WRITE: u32 = 16;
@@ -26,7 +25,7 @@ pub(crate) const LENGTH_WORD: u64 = 12;
 #[derive(Clone, Debug)]
 pub(crate) struct RxBuffer {
     pub page: Page,
-    pub half: usize,
+    pub half: u8,
     /// The half is the device's.
     pub mapped: bool,
 }
@@ -72,9 +71,9 @@ pub struct RxRing {
     /// Packets that ended since then.
     frames: AtomicU64,
     /// Pages, by descriptor. Private to the poller.
-    buffers: Mutex<Vec<Option<RxBuffer>>>,
+    buffers: Private<Vec<Option<RxBuffer>>>,
     /// Packet whose end has not come (`rx_buffer->skb`).
-    pub(crate) skb: Mutex<Option<SkBuff>>,
+    pub(crate) skb: Private<Option<SkBuff>>,
 }
 
 /// State of a ring, for the bench to look at when nothing runs.
@@ -114,8 +113,8 @@ impl RxRing {
             consumed: word("rx_ring consumed"),
             produced: word("rx_ring produced"),
             frames: AtomicU64::new(0),
-            buffers: Mutex::new(vec![None; count as usize]),
-            skb: Mutex::new(None),
+            buffers: Private::new(vec![None; count as usize]),
+            skb: Private::new(None),
         })
     }
 
@@ -129,6 +128,7 @@ impl RxRing {
     }
 
     /// The descriptor at `next_to_clean`: its place, and its running number.
+    #[inline]
     pub(crate) fn current(&self) -> (DmaAddr, u32) {
         (self.at(self.next_to_clean.get()), self.consumed.get())
     }
@@ -142,6 +142,7 @@ impl RxRing {
     }
 
     /// `ixgbe_desc_unused`: descriptors that may be given to the device.
+    #[inline]
     pub(crate) fn desc_unused(&self) -> u32 {
         let (clean, used) = (self.next_to_clean.get(), self.next_to_use.get());
         let lap = if clean > used { 0 } else { self.count };
@@ -149,17 +150,19 @@ impl RxRing {
     }
 
     /// Takes the buffer of the current descriptor out of the ring and moves on.
+    #[inline]
     pub(crate) fn consume(&self) -> Option<RxBuffer> {
         let clean = self.next_to_clean.get();
-        let buffer = lock(&self.buffers).get_mut(clean as usize).and_then(Option::take);
+        let buffer = self.take_buffer(clean);
         self.next_to_clean.set(self.after(clean));
         self.consumed.set(self.consumed.get().wrapping_add(1));
         buffer
     }
 
-    /// A packet has ended.
-    pub(crate) fn count_frame(&self) {
-        self.frames.fetch_add(1, Relaxed);
+    /// So many packets have ended.
+    pub(crate) fn count_frames(&self, frames: u32) {
+        self.frames.fetch_add(frames.into(), Relaxed);
+        self.stats.packets.fetch_add(frames.into(), Relaxed);
     }
 
     /// How far descriptors were consumed, for events.
@@ -168,12 +171,26 @@ impl RxRing {
     }
 
     /// `ixgbe_reuse_rx_page`: the page goes back into the ring, where the next one is wanted.
+    #[inline]
     pub(crate) fn reuse_rx_page(&self, buffer: RxBuffer) {
         let to = self.next_to_alloc.get();
         self.next_to_alloc.set(self.after(to));
-        if let Some(slot) = lock(&self.buffers).get_mut(to as usize) {
-            *slot = Some(buffer);
-        }
+        self.put_buffer(to, buffer);
+    }
+
+    #[inline]
+    fn take_buffer(&self, index: u32) -> Option<RxBuffer> {
+        let take = |all: &mut Vec<Option<RxBuffer>>| all.get_mut(index as usize)?.take();
+        self.buffers.with(take).flatten()
+    }
+
+    #[inline]
+    fn put_buffer(&self, index: u32, buffer: RxBuffer) {
+        self.buffers.with(|all| {
+            if let Some(slot) = all.get_mut(index as usize) {
+                *slot = Some(buffer);
+            }
+        });
     }
 
     /// `ixgbe_alloc_rx_buffers`: gives up to `count` descriptors to the device, as long as there is
@@ -207,38 +224,43 @@ impl RxRing {
 
     /// The half that descriptor `index` gets: of the page that waits there, or of a new one. It is
     /// the device's from here on (`ixgbe_alloc_mapped_page`).
+    #[inline]
     fn mapped_buffer(&self, core: &Core, index: u32) -> Option<DmaAddr> {
         let dma = &*core.below.dma;
-        let kept = lock(&self.buffers).get_mut(index as usize).and_then(Option::take);
-        let mut buffer = match kept {
-            Some(buffer) => buffer,
-            None => {
-                let Ok(page) = Page::alloc(dma) else {
-                    self.stats.alloc_failed.fetch_add(1, Relaxed);
-                    let posted = self.posted();
-                    emit(Event::RefillFailed { ring: self.index, posted });
-                    return None;
-                };
-                self.stats.pages.fetch_add(1, Relaxed);
-                RxBuffer { page, half: 0, mapped: false }
-            }
+        let kept = self.buffers.with(|all| {
+            let buffer = all.get_mut(index as usize)?.as_mut()?;
+            buffer.mapped = true;
+            Some(buffer.page.half(buffer.half))
+        });
+        let half = match kept.flatten() {
+            Some(half) => half,
+            None => self.new_page(dma, index)?,
         };
-        let half = buffer.page.half(buffer.half);
         dma.map_buf(half);
-        buffer.mapped = true;
-        if let Some(slot) = lock(&self.buffers).get_mut(index as usize) {
-            *slot = Some(buffer);
-        }
+        Some(half)
+    }
+
+    /// A page for descriptor `index`; gives the half that is posted.
+    #[cold]
+    fn new_page(&self, dma: &(dyn Dma + 'static), index: u32) -> Option<DmaAddr> {
+        let Ok(page) = Page::alloc(dma) else {
+            self.stats.alloc_failed.fetch_add(1, Relaxed);
+            let posted = self.posted();
+            emit(Event::RefillFailed { ring: self.index, posted });
+            return None;
+        };
+        self.stats.pages.fetch_add(1, Relaxed);
+        let half = page.half(0);
+        self.put_buffer(index, RxBuffer { page, half: 0, mapped: true });
         Some(half)
     }
 
     /// The read format: packet address, and a header address of 0, whose lowest bit is DD.
+    #[inline]
     fn write_descriptor(&self, dma: &(dyn Dma + 'static), index: u32, buf: DmaAddr) {
         let at = self.at(index);
         emit(Event::Descriptor { tail: self.tail(), index, buf });
-        dma.write32(at, buf as u32);
-        dma.write32(at + 4, (buf >> 32) as u32);
-        dma.write32(at + 8, 0);
+        dma.write_words(at, &[buf as u32, (buf >> 32) as u32, 0]);
         dma.store32(at + LENGTH_WORD, 0, Relaxed);
     }
 
@@ -266,12 +288,14 @@ impl RxRing {
     /// `ixgbe_clean_rx_ring`: what is in the ring goes; the device is stopped and nobody polls.
     pub(crate) fn clean(&self, core: &Core) {
         let dma = &*core.below.dma;
-        let open = lock(&self.skb).take();
+        let open = self.skb.with(Option::take).flatten();
         if let Some(skb) = open {
             core.net.kfree_skb_unfinished(skb);
         }
-        let all: Vec<RxBuffer> = lock(&self.buffers).iter_mut().filter_map(Option::take).collect();
-        for buffer in all {
+        let take = |all: &mut Vec<Option<RxBuffer>>| -> Vec<RxBuffer> {
+            all.iter_mut().filter_map(Option::take).collect()
+        };
+        for buffer in self.buffers.with(take).unwrap_or_default() {
             if buffer.mapped {
                 dma.unmap_buf(buffer.page.half(buffer.half));
             }

@@ -34,24 +34,33 @@ impl Page {
     }
 
     /// Bus address of a half.
-    pub fn half(&self, which: usize) -> DmaAddr {
-        self.0.halves[which & 1]
+    #[inline]
+    pub fn half(&self, which: u8) -> DmaAddr {
+        self.0.halves[usize::from(which & 1)]
     }
 
     /// `page_ref_count`: what others did before they dropped their references is seen.
+    #[inline]
     pub fn count(&self) -> u32 {
         self.0.refs.load(Acquire)
     }
 
     /// `page_ref_inc`: the stack is about to get a half.
+    #[inline]
     pub fn get(&self) {
         self.0.refs.fetch_add(1, Relaxed);
     }
 
     /// `put_page`: the caller's reference is gone, and with the last one both buffers.
+    #[inline]
     pub fn put(&self, dma: &dyn Dma) {
         if self.0.refs.fetch_sub(1, AcqRel) == 1 {
-            self.0.halves.iter().for_each(|&half| dma.free_buf(half));
+            self.free(dma);
         }
+    }
+
+    #[cold]
+    fn free(&self, dma: &dyn Dma) {
+        self.0.halves.iter().for_each(|&half| dma.free_buf(half));
     }
 }

@@ -37,6 +37,21 @@ pub struct Frag {
 }
 
 impl SkBuff {
+    /// `build_skb`: a packet whose head is in `frag`.
+    #[inline]
+    pub fn build(frag: Frag) -> Self {
+        Self {
+            number: 0,
+            hash: 0,
+            napi_id: 0,
+            buf: frag.buf,
+            page: frag.page,
+            len: frag.len,
+            frags: Vec::new(),
+            csum_unnecessary: false,
+        }
+    }
+
     /// Bytes in the first buffer (`skb_headlen`).
     pub fn head_len(&self) -> usize {
         self.len.saturating_sub(self.frags.iter().map(|f| f.len).sum())
@@ -61,16 +76,18 @@ impl SkBuff {
         bytes
     }
 
-    /// Gives all buffers back.
-    pub(crate) fn release(self, dma: &dyn Dma) {
+    /// Gives all buffers back; nothing but to drop it is left to do.
+    #[inline]
+    pub(crate) fn release(&self, dma: &dyn Dma) {
         release(dma, self.buf, self.page.as_ref());
-        for frag in self.frags {
+        for frag in &self.frags {
             release(dma, frag.buf, frag.page.as_ref());
         }
     }
 }
 
 /// The stack is done with a buffer.
+#[inline]
 fn release(dma: &dyn Dma, buf: DmaAddr, page: Option<&Page>) {
     match page {
         None => dma.free_buf(buf),

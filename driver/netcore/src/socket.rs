@@ -5,8 +5,9 @@
 
 use crate::{lock, Net, SkBuff};
 use pollproof_events::{emit, Event, SkbEnd};
+use pollproof_sync::{Counter, Private};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::Mutex;
 
 /// What the ledger keeps.
@@ -36,35 +37,35 @@ pub struct Arrival {
 /// What arrived.
 pub struct Ledger {
     keep: Keep,
-    packets: AtomicU64,
-    bytes: AtomicU64,
+    packets: Counter,
+    bytes: Counter,
     /// `sk_napi_id` of the socket that got a packet last.
     last_napi_id: AtomicU32,
     arrivals: Mutex<Vec<Arrival>>,
     /// `sk_receive_queue`, of all sockets together.
-    unread: Mutex<VecDeque<SkBuff>>,
+    unread: Private<VecDeque<SkBuff>>,
 }
 
 impl Ledger {
     pub(crate) fn new(keep: Keep) -> Self {
         Self {
             keep,
-            packets: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
+            packets: Counter::default(),
+            bytes: Counter::default(),
             last_napi_id: AtomicU32::new(0),
             arrivals: Mutex::new(Vec::new()),
-            unread: Mutex::new(VecDeque::new()),
+            unread: Private::new(VecDeque::new()),
         }
     }
 
     /// Packets that arrived.
     pub fn packets(&self) -> u64 {
-        self.packets.load(Relaxed)
+        self.packets.get()
     }
 
     /// Bytes that arrived.
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Relaxed)
+        self.bytes.get()
     }
 
     /// `sk_napi_id` of the socket that got a packet last; 0 before any did.
@@ -80,39 +81,46 @@ impl Ledger {
 
 impl Net {
     /// `napi_gro_receive`: passes through to the socket, see the crate's documentation.
+    #[inline]
     pub fn napi_gro_receive(&self, skb: SkBuff) {
         self.netif_receive_skb(skb);
     }
 
     /// `netif_receive_skb`, protocol and socket lookup in one: queues the packet to its socket.
+    #[inline]
     fn netif_receive_skb(&self, skb: SkBuff) {
-        let dma = &self.below.dma;
-        self.ledger.packets.fetch_add(1, Relaxed);
-        self.ledger.bytes.fetch_add(skb.len as u64, Relaxed);
+        self.ledger.packets.add(1);
+        self.ledger.bytes.add(skb.len as u64);
         // sk_mark_ll.
         self.ledger.last_napi_id.store(skb.napi_id, Relaxed);
         if self.ledger.keep == Keep::Bytes {
-            let bytes = skb.copy_bits(&**dma);
-            lock(&self.ledger.arrivals).push(Arrival {
-                socket: skb.hash,
-                number: skb.number,
-                time_ns: self.below.clock.now_ns(),
-                napi_id: skb.napi_id,
-                bytes,
-            });
+            self.keep(&skb);
         }
         let (number, flow) = (skb.number, skb.hash);
-        self.queue_to_socket(skb);
+        if self.options.rcv_queue == 0 {
+            // The reader takes it at once.
+            skb.release(&*self.below.dma);
+        } else {
+            self.queue_to_socket(skb);
+        }
         emit(Event::SkbEnd { skb: number, flow, end: SkbEnd::Socket(flow) });
     }
 
-    /// The reader takes a packet at once, or when so many others came after it.
+    fn keep(&self, skb: &SkBuff) {
+        let bytes = skb.copy_bits(&*self.below.dma);
+        lock(&self.ledger.arrivals).push(Arrival {
+            socket: skb.hash,
+            number: skb.number,
+            time_ns: self.below.clock.now_ns(),
+            napi_id: skb.napi_id,
+            bytes,
+        });
+    }
+
+    /// The reader takes a packet when so many others came after it.
     fn queue_to_socket(&self, skb: SkBuff) {
         let limit = self.options.rcv_queue;
-        let read = if limit == 0 {
-            Some(skb)
-        } else {
-            let mut unread = lock(&self.ledger.unread);
+        let queue = |unread: &mut VecDeque<SkBuff>| {
             unread.push_back(skb);
             if unread.len() > limit {
                 unread.pop_front()
@@ -120,14 +128,14 @@ impl Net {
                 None
             }
         };
-        if let Some(skb) = read {
+        if let Some(skb) = self.ledger.unread.with(queue).flatten() {
             skb.release(&*self.below.dma);
         }
     }
 
     /// All sockets read what waits for them.
     pub fn read_sockets(&self) {
-        let all = std::mem::take(&mut *lock(&self.ledger.unread));
+        let all = self.ledger.unread.with(std::mem::take).unwrap_or_default();
         all.into_iter().for_each(|skb| skb.release(&*self.below.dma));
     }
 

@@ -6,21 +6,30 @@
 //! Left out: RPS, `ksoftirqd`, the skb deferral lists.
 
 use crate::napi::{Napi, NapiState};
-use crate::{lock, Era, Net};
+use crate::{Era, Net};
 use pollproof_events::{emit, Event, List};
-use pollproof_sync::cpu;
+use pollproof_sync::{cpu, Private};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// `struct softnet_data`: touched by its own CPU only, with interrupts off.
-#[derive(Default)]
 pub(crate) struct Softnet {
-    poll_list: Mutex<VecDeque<Arc<Napi>>>,
+    poll_list: Private<VecDeque<Arc<Napi>>>,
     /// `local_softirq_pending() & NET_RX_SOFTIRQ`.
     raised: AtomicBool,
     /// `time_squeeze`, as `/proc/net/softnet_stat` shows it.
     time_squeeze: AtomicU64,
+}
+
+impl Default for Softnet {
+    fn default() -> Self {
+        Self {
+            poll_list: Private::new(VecDeque::new()),
+            raised: AtomicBool::new(false),
+            time_squeeze: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Softnet {
@@ -47,7 +56,7 @@ impl Net {
     pub(crate) fn list_add(&self, napi: &Arc<Napi>, list: List) {
         let Some(softnet) = self.softnet() else { return };
         self.node_added(napi, list);
-        lock(&softnet.poll_list).push_back(napi.clone());
+        softnet.poll_list.with(|list| list.push_back(napi.clone()));
         softnet.raised.store(true, Relaxed);
     }
 
@@ -67,10 +76,11 @@ impl Net {
     /// 3.18: completing takes the context off the list it is polled from.
     pub(crate) fn list_del_in_place(&self, napi: &Arc<Napi>) {
         let Some(softnet) = self.softnet() else { return };
-        let mut list = lock(&softnet.poll_list);
-        if let Some(at) = list.iter().position(|n| Arc::ptr_eq(n, napi)) {
-            list.remove(at);
-            drop(list);
+        let removed = softnet.poll_list.with(|list| {
+            let at = list.iter().position(|n| Arc::ptr_eq(n, napi))?;
+            list.remove(at)
+        });
+        if removed.flatten().is_some() {
             self.node_removed(napi, List::Poll);
         }
     }
@@ -119,7 +129,7 @@ impl Net {
     fn net_rx_action_6_12(&self, softnet: &Softnet) {
         let limit = self.time_limit_ns();
         let mut budget = self.options.netdev_budget;
-        let mut taken = std::mem::take(&mut *lock(&softnet.poll_list));
+        let mut taken = softnet.poll_list.with(std::mem::take).unwrap_or_default();
         let mut repoll = VecDeque::new();
         while let Some(napi) = taken.pop_front() {
             self.node_removed(&napi, List::Taken);
@@ -135,11 +145,13 @@ impl Net {
             }
         }
         // Order at the end: what was not polled, what was scheduled meanwhile, what is repolled.
-        let mut list = lock(&softnet.poll_list);
-        taken.append(&mut list);
-        taken.append(&mut repoll);
-        *list = taken;
-        if !list.is_empty() {
+        let left = softnet.poll_list.with(|list| {
+            taken.append(list);
+            taken.append(&mut repoll);
+            *list = taken;
+            !list.is_empty()
+        });
+        if left == Some(true) {
             softnet.raised.store(true, Relaxed);
         }
     }
@@ -186,7 +198,8 @@ impl Net {
         let limit = self.time_limit_ns();
         let mut budget = self.options.netdev_budget;
         loop {
-            let Some(napi) = lock(&softnet.poll_list).front().cloned() else { return };
+            let first = softnet.poll_list.with(|list| list.front().cloned());
+            let Some(napi) = first.flatten() else { return };
             if budget <= 0 || self.below.clock.now_ns() >= limit {
                 softnet.squeezed();
                 softnet.raised.store(true, Relaxed);
@@ -210,9 +223,10 @@ impl Net {
     fn list_move_tail(&self, softnet: &Softnet, napi: &Arc<Napi>) {
         self.node_removed(napi, List::Poll);
         self.node_added(napi, List::Poll);
-        let mut list = lock(&softnet.poll_list);
-        list.retain(|n| !Arc::ptr_eq(n, napi));
-        list.push_back(napi.clone());
+        softnet.poll_list.with(|list| {
+            list.retain(|n| !Arc::ptr_eq(n, napi));
+            list.push_back(napi.clone());
+        });
     }
 
     fn time_limit_ns(&self) -> u64 {

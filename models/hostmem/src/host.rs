@@ -42,6 +42,7 @@ impl HostMem {
     }
 
     /// The device writes memory; nothing happens and false is given when it may not.
+    #[inline]
     #[track_caller]
     pub fn dma_write(&mut self, addr: u64, bytes: &[u8], what: What) -> bool {
         let to = if addr >= BUF_BASE {
@@ -125,6 +126,35 @@ impl HostMem {
         }
     }
 
+    /// Plain loads of words that lie behind each other; zeros when they may not be read.
+    #[inline]
+    #[track_caller]
+    pub fn read_words(&mut self, addr: u64, into: &mut [u32]) {
+        let len = 4 * into.len();
+        let place = self.ledger.place(addr, len, Owner::Driver);
+        let words = place.and_then(|p| self.areas[p.area].get(p.offset..p.offset + len));
+        match words {
+            Some(bytes) => {
+                for (word, bytes) in into.iter_mut().zip(bytes.chunks_exact(4)) {
+                    *word = bytes.first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
+                }
+            }
+            None => into.fill(0),
+        }
+    }
+
+    /// Plain stores of words that lie behind each other.
+    #[inline]
+    #[track_caller]
+    pub fn write_words(&mut self, addr: u64, from: &[u32]) {
+        let len = 4 * from.len();
+        let place = self.ledger.place(addr, len, Owner::Driver);
+        let words = place.and_then(|p| self.areas[p.area].get_mut(p.offset..p.offset + len));
+        for (bytes, word) in words.unwrap_or_default().chunks_exact_mut(4).zip(from) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
     /// A packet buffer, owned by the driver. Its bytes are what was left in it.
     #[track_caller]
     pub fn alloc_buf(&mut self) -> Result<u64, AllocError> {
@@ -143,24 +173,28 @@ impl HostMem {
     }
 
     /// The device may write the buffer from here on.
+    #[inline]
     #[track_caller]
     pub fn map_buf(&mut self, buf: u64) {
         self.ledger.move_buf(buf, Move::Map);
     }
 
     /// The buffer is the driver's again.
+    #[inline]
     #[track_caller]
     pub fn unmap_buf(&mut self, buf: u64) {
         self.ledger.move_buf(buf, Move::Unmap);
     }
 
     /// The buffer becomes packet data of the stack.
+    #[inline]
     #[track_caller]
     pub fn hand_up(&mut self, buf: u64) {
         self.ledger.move_buf(buf, Move::HandUp);
     }
 
     /// The stack gives a buffer back whose memory the driver kept.
+    #[inline]
     #[track_caller]
     pub fn give_back(&mut self, buf: u64) {
         self.ledger.move_buf(buf, Move::GiveBack);

@@ -237,6 +237,7 @@ impl Ledger {
         Ok(NewBuf { index, addr, reused })
     }
 
+    #[inline(always)]
     fn count(&mut self, owner: Owner) -> &mut u64 {
         match owner {
             Owner::Free => &mut self.counters.frees,
@@ -246,7 +247,9 @@ impl Ledger {
         }
     }
 
-    /// Moves a buffer to its next owner; a wrong move is told and does nothing.
+    /// Moves a buffer to its next owner; a wrong move is told and does nothing. Inline, since the
+    /// move is known where it is called.
+    #[inline(always)]
     #[track_caller]
     pub(crate) fn move_buf(&mut self, buf: u64, action: Move) -> Option<usize> {
         let Some((index, 0)) = self.buf_at(buf) else {
@@ -330,6 +333,8 @@ impl Ledger {
     }
 }
 
+#[cold]
+#[inline(never)]
 fn wrong_move(action: Move, from: Owner) -> &'static str {
     match (action, from) {
         (Move::Free, Owner::Free) => "double free of a buffer",

@@ -105,6 +105,16 @@ impl<N: Nic> kapi::Dma for TimedHost<N> {
         self.with(|w| w.mem.write32(addr, value));
     }
 
+    #[inline]
+    fn read_words_at(&self, addr: DmaAddr, into: &mut [u32], _at: Loc) {
+        self.with(|w| w.mem.read_words(addr, into));
+    }
+
+    #[inline]
+    fn write_words_at(&self, addr: DmaAddr, from: &[u32], _at: Loc) {
+        self.with(|w| w.mem.write_words(addr, from));
+    }
+
     fn alloc_buf(&self) -> Result<DmaAddr, NoMemory> {
         let alloc = |w: &mut World<N>| {
             w.counts.allocates();
