@@ -119,6 +119,18 @@ impl ConnectX3 {
         out
     }
 
+    /// The next request to the bus, where it waits, if taking it lets nothing else go on.
+    #[inline]
+    pub fn front(&self) -> Option<&Outbound> {
+        self.out.front().filter(|_| !self.blocked)
+    }
+
+    /// That request was performed.
+    #[inline]
+    pub fn front_done(&mut self) {
+        self.out.pop();
+    }
+
     /// Whether a request waits for the bus.
     pub fn has_output(&self) -> bool {
         self.out.len() != 0

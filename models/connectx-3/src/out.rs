@@ -102,6 +102,15 @@ impl Out {
         Some(read)
     }
 
+    /// The next request where it waits; none when it is made as it is popped.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&Outbound> {
+        match self.items.front()? {
+            Item::Completion(out) | Item::Out(out) => Some(out),
+            Item::Fill { .. } => None,
+        }
+    }
+
     pub(crate) fn pop(&mut self) -> Option<Outbound> {
         if let Some(Item::Fill { addr, stride_bytes, left, what }) = self.items.front_mut() {
             let payload = Payload::copy(&cqe::OWNER.to_be_bytes());

@@ -62,12 +62,20 @@ const INERT: &[(u32, u32)] = &[
 /// Values of all registers.
 #[derive(Clone, Debug)]
 pub(crate) struct Csr {
-    words: Vec<u32>,
+    words: Box<[u32; DWORDS]>,
     /// Row of the map by dword.
     rows: Vec<u16>,
     /// Register that an alias leads to, by dword.
     canonical: Vec<u16>,
     touched: BTreeMap<u32, Touch>,
+}
+
+/// All registers at 0, made on the heap: the size is known, so that a known offset needs no check.
+fn zeroed() -> Box<[u32; DWORDS]> {
+    match vec![0; DWORDS].into_boxed_slice().try_into() {
+        Ok(words) => words,
+        Err(_) => unreachable!("the vector was made with that length"),
+    }
 }
 
 fn rows() -> impl Iterator<Item = &'static Register> {
@@ -93,12 +101,8 @@ impl Csr {
                 }
             }
         }
-        let mut csr = Self {
-            words: vec![0; DWORDS],
-            rows: rows_by_dword,
-            canonical,
-            touched: BTreeMap::new(),
-        };
+        let mut csr =
+            Self { words: zeroed(), rows: rows_by_dword, canonical, touched: BTreeMap::new() };
         csr.reset();
         csr
     }
@@ -152,11 +156,13 @@ impl Csr {
     }
 
     /// Adds to a counter, which stays at all ones when it is full.
+    #[inline]
     pub(crate) fn count(&mut self, offset: u32, n: u32) {
         self.set(offset, self.get(offset).saturating_add(n));
     }
 
     /// Adds to a counter pair of 36 bits, the upper half behind the lower.
+    #[inline]
     pub(crate) fn count_pair(&mut self, low: u32, n: u32) {
         const FULL: u64 = (1 << 36) - 1;
         let value = u64::from(self.get(low + 4)) << 32 | u64::from(self.get(low));
@@ -231,6 +237,7 @@ impl Csr {
 }
 
 /// A register of receive queue `n`, from its offset in queue 0 (8.2.3.8).
+#[inline]
 pub(crate) fn rx_offset(register: u32, n: u32) -> u32 {
     if n < 64 {
         register + 64 * n

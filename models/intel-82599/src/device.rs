@@ -85,24 +85,30 @@ impl Intel82599 {
     }
 
     /// Tells the time; it never goes back. Call [`Self::expire`] after it.
+    #[inline]
     pub fn set_time(&mut self, now_ps: u64) {
         self.now_ps = self.now_ps.max(now_ps);
     }
 
     /// When the device next does something by itself.
     pub fn next_deadline(&self) -> Option<u64> {
-        let frame = self.fifo.front().map(Arrived::ready_ps).filter(|&ps| ps > self.now_ps);
-        let reset = Some(self.reset_done_ps).filter(|&ps| ps > self.now_ps);
-        let xoff = self.flow.repeat_ps();
+        let now_ps = self.now_ps;
         let mut first = u64::MAX;
-        let mut offer = |at: Option<u64>| first = first.min(at.unwrap_or(u64::MAX));
-        let own = [frame, reset, xoff, self.link_deadline(), self.tx_deadline()];
-        own.into_iter().for_each(&mut offer);
+        let mut offer = |at_ps: u64| first = first.min(at_ps);
+        let later = |ps: u64| if ps > now_ps { ps } else { u64::MAX };
+        offer(self.fifo.front().map_or(u64::MAX, |head| later(head.ready_ps())));
+        offer(later(self.reset_done_ps));
+        offer(self.flow.repeat_ps().unwrap_or(u64::MAX));
+        offer(self.link_deadline().unwrap_or(u64::MAX));
+        offer(self.tx_deadline().unwrap_or(u64::MAX));
         // What needs the bus waits while the driver keeps the function off it.
         if self.may_master() {
-            self.active_tx.iter().for_each(|n| offer(self.tx_flush_deadline(n)));
-            self.rsc.iter().for_each(|group| offer(Some(group.close_ps())));
-            offer(self.irq.next_deadline(self.now_ps));
+            if !self.tx.holding.is_empty() {
+                let due = |n| self.tx_flush_deadline(n).unwrap_or(u64::MAX);
+                self.active_tx.iter().for_each(|n| offer(due(n)));
+            }
+            self.rsc.iter().for_each(|group| offer(group.close_ps()));
+            offer(self.irq.next_deadline(now_ps).unwrap_or(u64::MAX));
         }
         (first != u64::MAX).then_some(first)
     }
@@ -123,6 +129,9 @@ impl Intel82599 {
             let n = self.rsc.get(at).map_or(0, Aggregate::queue);
             self.rsc_close(at);
             self.flush_rx(n);
+        }
+        if self.tx.holding.is_empty() {
+            return;
         }
         for n in self.active_tx.iter() {
             if self.tx_flush_deadline(n).is_some_and(|ps| ps <= self.now_ps) {
@@ -157,6 +166,7 @@ impl Intel82599 {
     }
 
     /// The next request to the bus.
+    #[inline]
     pub fn pop(&mut self) -> Option<Outbound> {
         let was_full = self.out.len() >= self.params.out_limit;
         let out = self.out.pop();
@@ -166,7 +176,28 @@ impl Intel82599 {
         out
     }
 
+    /// The next request to the bus, where it waits, if taking it lets nothing else go on and no
+    /// frame waits at the wire either.
+    #[inline]
+    pub fn front(&self) -> Option<&Outbound> {
+        let plain = self.out.len() < self.params.out_limit && self.tx.wire.is_empty();
+        self.out.front().filter(|_| plain)
+    }
+
+    /// That request was performed.
+    #[inline]
+    pub fn front_done(&mut self) {
+        self.out.pop();
+    }
+
+    /// Whether no request waits for the bus and no frame at the wire.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.out.len() == 0 && self.tx.wire.is_empty()
+    }
+
     /// Whether a request waits for the bus.
+    #[inline]
     pub fn has_output(&self) -> bool {
         self.out.len() != 0
     }
@@ -186,20 +217,26 @@ impl Intel82599 {
     /// Moves everything on until it has to wait.
     pub(crate) fn pump(&mut self) {
         if !self.stalled.is_empty() {
-            for n in std::mem::take(&mut self.stalled).iter() {
-                if n < TX_STALLED {
-                    self.fetch_rx(n, 0);
-                } else {
-                    self.fetch_tx(n - TX_STALLED);
-                }
-            }
+            self.fetch_stalled();
         }
         while self.rx_step() || self.tx_step() {}
         // Only a batch leaves something held.
         for n in 0..if self.params.rx_wb_batch > 1 { QUEUES } else { 0 } {
             self.flush_rx(n);
         }
-        self.interrupt();
+        if self.irq.wants() {
+            self.interrupt();
+        }
+    }
+
+    fn fetch_stalled(&mut self) {
+        for n in std::mem::take(&mut self.stalled).iter() {
+            if n < TX_STALLED {
+                self.fetch_rx(n, 0);
+            } else {
+                self.fetch_tx(n - TX_STALLED);
+            }
+        }
     }
 
     /// Write-backs that are held for a vector go before its message (7.3.2.1).
@@ -237,7 +274,16 @@ impl Intel82599 {
     }
 
     /// Looks at the fill of the packet buffer: XOFF or XON goes out when it is due.
+    #[inline]
     pub(crate) fn check_fill(&mut self) {
+        // Without flow control, as most ports are, nothing is ever sent.
+        if self.csr.get(map::FCCFG) == 0 && !self.flow.is_xoff() {
+            return;
+        }
+        self.check_thresholds();
+    }
+
+    fn check_thresholds(&mut self) {
         let config = FlowConfig {
             fccfg: self.csr.get(map::FCCFG),
             fcrth: self.csr.get(map::FCRTH),
@@ -247,6 +293,12 @@ impl Intel82599 {
             byte_ps: self.params.wire_byte_ps,
         };
         let Some(quanta) = self.flow.filled(self.fifo_bytes, &config, self.now_ps) else { return };
+        self.send_pause(quanta);
+    }
+
+    /// XOFF, or XON with a pause time of 0.
+    #[cold]
+    fn send_pause(&mut self, quanta: u16) {
         let room = self.tx.wire.len() < self.params.wire_limit.saturating_mul(2).max(16);
         if !self.link.up || self.loops() || !room {
             return;

@@ -94,13 +94,15 @@ impl DescriptorCache {
     }
 
     fn distance(&self, from: u32, to: u32) -> u32 {
-        match self.size {
-            0 => 0,
-            size => (to + size - from) % size,
+        // Both are below the size.
+        match to.checked_sub(from) {
+            Some(distance) => distance,
+            None => to + self.size - from,
         }
     }
 
     /// Where hardware takes its next descriptor.
+    #[inline]
     pub fn head(&self) -> u32 {
         let open = self.open.front().map_or(self.next_fetch, |o| o.start);
         self.cached.front().map_or(open, |d| d.index)
@@ -112,6 +114,7 @@ impl DescriptorCache {
     }
 
     /// Descriptors that are on chip.
+    #[inline]
     pub fn cached(&self) -> u32 {
         self.cached.len() as u32
     }
@@ -122,6 +125,7 @@ impl DescriptorCache {
     }
 
     /// Descriptors that hardware owns.
+    #[inline]
     pub fn owned(&self) -> u32 {
         self.cached() + self.open_count + self.in_host()
     }
@@ -152,8 +156,23 @@ impl DescriptorCache {
 
     /// The fetch that is due, if any; it is open from now on. `need` descriptors are wanted on
     /// chip whatever the thresholds say.
+    #[inline]
     pub fn plan(&mut self, policy: &FetchPolicy, need: u32) -> Option<Fetch> {
-        let on_chip = self.cached() + self.open_count;
+        let on_chip = self.on_chip();
+        // Most calls end here.
+        if on_chip != 0 && on_chip >= need && on_chip >= policy.pthresh {
+            return None;
+        }
+        self.plan_more(policy, need)
+    }
+
+    /// Descriptors that are on chip or on their way to it.
+    fn on_chip(&self) -> u32 {
+        self.cached() + self.open_count
+    }
+
+    fn plan_more(&mut self, policy: &FetchPolicy, need: u32) -> Option<Fetch> {
+        let on_chip = self.on_chip();
         let in_host = self.in_host();
         let ahead = on_chip < policy.pthresh && in_host >= policy.hthresh.max(1);
         let due = on_chip == 0 || on_chip < need || ahead;
@@ -168,35 +187,47 @@ impl DescriptorCache {
         self.next_id += 1;
         self.open.push_back(Open { id, start, count, bytes: None });
         self.open_count += count;
-        self.next_fetch = (start + count) % self.size;
+        self.next_fetch = if start + count == self.size { 0 } else { start + count };
         let addr = self.base.wrapping_add(u64::from(start) * u64::from(BYTES));
         Some(Fetch { id, addr, len: count * BYTES })
     }
 
     /// A fetch is answered; bytes that are missing count as zero. False when it is not open.
     pub fn filled(&mut self, id: u64, bytes: &[u8]) -> bool {
+        let first = self.open.front().map_or(id, |o| o.id);
         let Some(open) = self.open.iter_mut().find(|o| o.id == id && o.bytes.is_none()) else {
             return false;
         };
-        open.bytes = Some(bytes.to_vec());
+        if open.id == first {
+            // The usual case: it is its turn, and nothing is kept.
+            let Open { start, count, .. } = *open;
+            self.open.pop_front();
+            self.take_in(start, count, bytes);
+        } else {
+            open.bytes = Some(bytes.to_vec());
+        }
         // Completions of several fetches come in any order; descriptors are used in theirs.
         while let Some(Open { bytes: Some(_), .. }) = self.open.front() {
             let Some(Open { start, count, bytes: Some(bytes), .. }) = self.open.pop_front() else {
                 break;
             };
-            self.open_count -= count;
-            for n in 0..count {
-                let from = (n * BYTES) as usize;
-                let chunk = bytes.get(from..).and_then(|b| b.first_chunk::<16>());
-                let index = (start + n) % self.size;
-                let bytes = chunk.copied().unwrap_or_default();
-                self.cached.push_back(Descriptor { index, bytes });
-            }
+            self.take_in(start, count, &bytes);
         }
         true
     }
 
+    /// Descriptors of a fetch, which does not wrap.
+    fn take_in(&mut self, start: u32, count: u32, bytes: &[u8]) {
+        self.open_count -= count;
+        let (whole, _) = bytes.as_chunks::<16>();
+        self.cached.extend((0..count).map(|n| {
+            let bytes = whole.get(n as usize).copied().unwrap_or_default();
+            Descriptor { index: start + n, bytes }
+        }));
+    }
+
     /// Takes the next descriptor.
+    #[inline]
     pub fn pop(&mut self) -> Option<Descriptor> {
         self.cached.pop_front()
     }
@@ -207,6 +238,7 @@ impl DescriptorCache {
     }
 
     /// Bus address of a descriptor.
+    #[inline]
     pub fn addr(&self, index: u32) -> u64 {
         self.base.wrapping_add(u64::from(index) * u64::from(BYTES))
     }

@@ -11,6 +11,9 @@ const QUANTUM_BYTES: u64 = 64;
 /// Destination of pause frames (IEEE 802.3, annex 31B).
 const PAUSE_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
 
+/// EtherType of MAC control frames.
+pub(crate) const MAC_CONTROL: u16 = 0x8808;
+
 /// State of both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowControl {
@@ -61,6 +64,11 @@ impl FlowControl {
             return (config.fcrtl & fc::XONE != 0).then_some(0);
         }
         None
+    }
+
+    /// Whether the partner was asked to be quiet.
+    pub fn is_xoff(&self) -> bool {
+        self.xoff || self.repeat_ps.is_some()
     }
 
     /// When XOFF is to be repeated.

@@ -93,6 +93,7 @@ impl Irq {
     }
 
     /// A queue has something to tell.
+    #[inline]
     pub fn raise_queue(&mut self, queue: u32, is_tx: bool) {
         if let Some(vector) = self.queue_vector(queue, is_tx) {
             let vector = if self.msix() { vector } else { vector & 15 };
@@ -147,9 +148,16 @@ impl Irq {
     }
 
     /// Causes that want a message: (other bits, vectors).
+    #[inline]
     fn wanting(&self) -> (u32, u64) {
         let other = self.other & self.mask_other & !self.sent_other;
         (other, self.vectors & self.mask_vectors & !self.sent_vectors)
+    }
+
+    /// Whether any cause wants a message, whatever its vector.
+    #[inline]
+    pub(crate) fn wants(&self) -> bool {
+        self.wanting() != (0, 0)
     }
 
     /// Other bits that go to a vector.
@@ -169,6 +177,9 @@ impl Irq {
     /// Vectors that have something to tell, as bits.
     pub fn pending(&self) -> u64 {
         let (other, vectors) = self.wanting();
+        if other == 0 && self.msix() {
+            return vectors;
+        }
         if !self.msix() {
             return u64::from(other != 0 || vectors & u64::from(eicr::RTXQ) != 0);
         }
@@ -192,16 +203,16 @@ impl Irq {
     }
 
     /// When a vector that waits may fire.
+    #[inline]
     pub fn next_deadline(&self, now_ps: u64) -> Option<u64> {
-        let mut left = self.pending();
-        let mut first = None;
+        let mut left = if self.wants() { self.pending() } else { 0 };
+        let mut first = u64::MAX;
         while left != 0 {
             let vector = left.trailing_zeros();
             left &= left - 1;
-            let zero = self.itr(vector).map_or(0, Itr::zero_ps).max(now_ps);
-            first = Some(first.map_or(zero, |f: u64| f.min(zero)));
+            first = first.min(self.itr(vector).map_or(0, Itr::zero_ps).max(now_ps));
         }
-        first
+        (first != u64::MAX).then_some(first)
     }
 
     /// Lets the count of a vector reach 0 now, for runs without a clock.

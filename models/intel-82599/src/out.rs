@@ -34,6 +34,7 @@ pub(crate) struct Out {
 const READS_MAX: usize = 32_768;
 
 impl Out {
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
@@ -48,6 +49,7 @@ impl Out {
         self.open < READS_MAX
     }
 
+    #[inline(always)]
     pub(crate) fn write(&mut self, addr: u64, payload: Payload, what: What) {
         self.items.push_back(Outbound::DmaWrite { addr, payload, what });
     }
@@ -86,6 +88,12 @@ impl Out {
         Some(read)
     }
 
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&Outbound> {
+        self.items.front()
+    }
+
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<Outbound> {
         self.items.pop_front()
     }

@@ -188,11 +188,20 @@ impl Headers {
     }
 }
 
-/// Sum of big-endian half words, not folded (RFC 1071).
+/// Sum of big-endian half words in 16 bits (RFC 1071). The order of bytes in a word makes no
+/// difference to it, so that they are added four at a time and swapped at the end.
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
-    let mut chunks = bytes.chunks_exact(2);
-    let whole: u64 = (&mut chunks).map(|c| u64::from(u16::from_be_bytes([c[0], c[1]]))).sum();
-    whole + chunks.remainder().first().map_or(0, |&last| u64::from(last) << 8)
+    let word = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
+    let (chunks, rest) = bytes.as_chunks::<4>();
+    let mut sum: u64 = chunks.iter().map(word).sum();
+    let last = match *rest {
+        [] => [0; 4],
+        [a] => [a, 0, 0, 0],
+        [a, b] => [a, b, 0, 0],
+        [a, b, c, ..] => [a, b, c, 0],
+    };
+    sum += word(&last);
+    u64::from((fold(sum) as u16).swap_bytes())
 }
 
 /// A sum in 16 bits.

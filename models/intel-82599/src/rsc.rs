@@ -123,7 +123,15 @@ impl Intel82599 {
     }
 
     /// A frame of a queue that coalesces; `None` when it goes its way alone.
+    #[inline]
     pub(crate) fn rsc_step(&mut self, a: &Arrived) -> Option<Step> {
+        if self.rx_get(a.queue, map::RSCCTL) & queue::RSCEN == 0 {
+            return None;
+        }
+        self.coalesce(a)
+    }
+
+    fn coalesce(&mut self, a: &Arrived) -> Option<Step> {
         let n = a.queue;
         if !self.rsc_on(n) {
             return None;
@@ -205,7 +213,7 @@ impl Intel82599 {
         if self.rsc.len() >= self.params.rsc_contexts.max(1) as usize {
             self.rsc_close(0);
         }
-        let (index, descriptor) = self.take_rx(n)?;
+        let (index, descriptor) = self.take_rx(n, self.rx_get(n, map::SRRCTL))?;
         let addr = address(&descriptor);
         let header = a.bytes.get(..shape.header_len)?.to_vec();
         let next_seq = shape.seq.wrapping_add(shape.payload as u32);
@@ -295,7 +303,9 @@ impl Intel82599 {
     /// The buffer is full: its descriptor is written back and names the next one.
     fn next_buffer(&mut self, at: usize) -> bool {
         let Some(n) = self.rsc.get(at).map(|g| g.first.queue) else { return false };
-        let Some((index, descriptor)) = self.take_rx(n) else { return false };
+        let Some((index, descriptor)) = self.take_rx(n, self.rx_get(n, map::SRRCTL)) else {
+            return false;
+        };
         let Some(g) = self.rsc.get(at) else { return false };
         let [first, second] = self.rx_identity(&g.first, g.slot.starts + 1);
         let status = rx::DD | index << rx::NEXTP_SHIFT;

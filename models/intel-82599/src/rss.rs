@@ -6,11 +6,11 @@ use pollproof_regs::ixgbe::mrqc;
 /// Longest input: two IPv6 addresses and two ports.
 const INPUT_MAX: usize = 36;
 
-/// The hash of one key, by table of nibbles.
+/// The hash of one key, by table of bytes.
 #[derive(Clone, Debug)]
 pub struct Toeplitz {
-    /// For each nibble of the input, high one first, its share of the hash.
-    table: Box<[[u32; 16]; 2 * INPUT_MAX]>,
+    /// For each byte of the input its share of the hash.
+    table: Vec<[u32; 256]>,
 }
 
 impl Toeplitz {
@@ -18,21 +18,30 @@ impl Toeplitz {
     pub fn new(key: &[u8; 40]) -> Self {
         let bit = |n: usize| u32::from(key[n / 8 % 40] >> (7 - n % 8) & 1);
         let window = |at: usize| (at..at + 32).fold(0, |word, n| word << 1 | bit(n));
-        let mut table = Box::new([[0; 16]; 2 * INPUT_MAX]);
-        for (nibble, row) in table.iter_mut().enumerate() {
-            for (value, hash) in row.iter_mut().enumerate() {
-                let set = (0..4).filter(|n| value & (8 >> n) != 0);
-                *hash = set.fold(0, |hash, n| hash ^ window(4 * nibble + n));
+        let mut table = vec![[0; 256]; INPUT_MAX];
+        for (byte, row) in table.iter_mut().enumerate() {
+            for n in 0..8 {
+                row[128 >> n] = window(8 * byte + n);
+            }
+            for value in 1..256usize {
+                let lowest = value & value.wrapping_neg();
+                row[value] = row[value ^ lowest] ^ row[lowest];
             }
         }
         Self { table }
     }
 
     /// The hash of `input`, of which at most 36 bytes count.
-    pub fn hash<'a>(&self, input: impl IntoIterator<Item = &'a u8>) -> u32 {
-        input.into_iter().zip(self.table.chunks_exact(2)).fold(0, |hash, (byte, rows)| {
-            hash ^ rows[0][usize::from(byte >> 4)] ^ rows[1][usize::from(byte & 15)]
-        })
+    #[inline]
+    pub fn hash(&self, input: &[u8]) -> u32 {
+        self.hash_behind(0, input)
+    }
+
+    /// What `input` adds to the hash of `before` bytes in front of it.
+    #[inline]
+    pub fn hash_behind(&self, before: usize, input: &[u8]) -> u32 {
+        let shares = input.iter().zip(self.table.iter().skip(before));
+        shares.fold(0, |hash, (byte, row)| hash ^ row[usize::from(*byte)])
     }
 }
 
@@ -78,7 +87,7 @@ mod tests {
         let hash = Toeplitz::new(&KEY);
         assert_eq!(hash.hash(&addresses), ip);
         let ports: Vec<u8> = ports.iter().flat_map(|p| p.to_be_bytes()).collect();
-        assert_eq!(hash.hash(addresses.iter().chain(&ports)), tcp);
+        assert_eq!(hash.hash(&[addresses, ports].concat()), tcp);
     }
 
     #[test]

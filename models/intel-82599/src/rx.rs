@@ -4,7 +4,8 @@
 //! queue has DROP_EN (QPRDC), else it holds back all that are behind it, whatever their queue.
 //! A frame takes all its descriptors at once (assumed; the part may use them as they come).
 
-use crate::parse::Headers;
+use crate::csr::Csr;
+use crate::parse::{be16, Headers};
 use crate::rss::{self, Toeplitz};
 use crate::rxq::Done;
 use crate::{filter, flow, Intel82599, Misuse};
@@ -44,6 +45,15 @@ pub(crate) struct Arrived {
     pub(crate) inexact: bool,
     pub(crate) bad: bool,
     pub(crate) looped: bool,
+}
+
+/// What was found out about a frame.
+struct Class {
+    bytes: Arc<[u8]>,
+    headers: Headers,
+    queue: u32,
+    hash: (u32, u32),
+    vlan: Option<u16>,
 }
 
 impl Arrived {
@@ -100,7 +110,9 @@ impl Intel82599 {
         let Some(bytes) = self.check_mac(frame.bytes, error) else {
             return self.drop_frame(number, 0, Drop::Bad);
         };
-        if let Some(quanta) = flow::pause_of(&bytes).filter(|_| !looped) {
+        let kind = be16(&bytes, 12);
+        let is_control = kind == Some(flow::MAC_CONTROL) && !looped;
+        if let Some(quanta) = flow::pause_of(&bytes).filter(|_| is_control) {
             let control = self.csr.get(map::MFLCN);
             self.take_pause(quanta, control);
             if control & fc::MFLCN_PMCF == 0 || control & fc::MFLCN_DPF != 0 {
@@ -118,10 +130,22 @@ impl Intel82599 {
             return self.drop_frame(number, 0, Drop::Missed);
         }
         self.count_good(&bytes);
-        let mut arrived = self.classify(number, bytes, charge);
-        (arrived.inexact, arrived.bad, arrived.looped) = (passed.inexact, error.is_some(), looped);
+        let is_tagged = kind == Some(self.vet());
+        let Class { bytes, headers, queue, hash, vlan } = self.classify(bytes, is_tagged);
         self.fifo_bytes += charge;
-        self.fifo.push_back(arrived);
+        self.fifo.push_back(Arrived {
+            number,
+            bytes,
+            charge,
+            ready_ps: self.now_ps.saturating_add(self.params.rx_latency_ps),
+            queue,
+            headers,
+            hash,
+            vlan,
+            inexact: passed.inexact,
+            bad: error.is_some(),
+            looped,
+        });
         self.check_fill();
     }
 
@@ -131,7 +155,7 @@ impl Intel82599 {
         self.csr.count(stat::TPR, 1);
         self.csr.count_pair(stat::TORL, on_wire);
         let jumbo = self.csr.get(map::HLREG0) & hlreg0::JUMBOEN != 0;
-        let tag = if crate::parse::be16(&bytes, 12) == Some(self.vet()) { 4 } else { 0 };
+        let tag = if be16(&bytes, 12) == Some(self.vet()) { 4 } else { 0 };
         let max = if jumbo { self.csr.get(map::MAXFRS) >> 16 } else { 1518 };
         if let Some(error) = error {
             let counter = match error {
@@ -187,18 +211,20 @@ impl Intel82599 {
         }
     }
 
-    /// Queue, hash, packet type, tag.
-    fn classify(&mut self, number: u64, bytes: Arc<[u8]>, charge: u32) -> Arrived {
-        let vet = self.vet();
-        let headers = Headers::of(&bytes, vet);
+    /// Bytes as they go to memory, headers, queue, hash, tag.
+    #[inline]
+    fn classify(&mut self, bytes: Arc<[u8]>, is_tagged: bool) -> Class {
+        let headers = Headers::of(&bytes, self.vet());
         let (queue, hash) = self.choose_queue(&bytes, &headers);
+        if !is_tagged && self.csr.get(map::HLREG0) & hlreg0::RXCRCSTRP != 0 {
+            return Class { bytes, headers, queue, hash, vlan: None };
+        }
         let strips = self.rx_get(queue, map::RXDCTL) & queue::VME != 0;
-        let tag = crate::parse::be16(&bytes, 14)
-            .filter(|_| strips && crate::parse::be16(&bytes, 12) == Some(vet));
+        let tag = be16(&bytes, 14).filter(|_| strips && is_tagged);
         let (bytes, headers) = match tag {
             Some(_) => {
                 let bytes: Arc<[u8]> = [&bytes[..12], &bytes[16..]].concat().into();
-                let headers = Headers::of(&bytes, vet);
+                let headers = Headers::of(&bytes, self.vet());
                 (bytes, headers)
             }
             None => (bytes, headers),
@@ -209,23 +235,11 @@ impl Intel82599 {
         } else {
             bytes
         };
-        let ready_ps = self.now_ps.saturating_add(self.params.rx_latency_ps);
-        Arrived {
-            number,
-            bytes,
-            charge,
-            ready_ps,
-            queue,
-            headers,
-            hash,
-            vlan: tag,
-            inexact: false,
-            bad: false,
-            looped: false,
-        }
+        Class { bytes, headers, queue, hash, vlan: tag }
     }
 
     /// RSS: 128 entries of RETA, four bits each (8.2.3.7.15). Other modes go to queue 0.
+    #[inline]
     fn choose_queue(&mut self, bytes: &[u8], headers: &Headers) -> (u32, (u32, u32)) {
         let control = self.csr.get(map::MRQC);
         if control & mrqc::MODE != mrqc::MODE_RSS {
@@ -233,42 +247,49 @@ impl Intel82599 {
         }
         let Some((kind, with_ports)) = rss::kind(control, headers) else { return (0, (0, 0)) };
         let csr = &self.csr;
-        let toeplitz = self.toeplitz.get_or_insert_with(|| {
-            let mut key = [0; 40];
-            for (n, bytes) in (0u32..).zip(key.chunks_exact_mut(4)) {
-                bytes.copy_from_slice(&csr.get(map::RSSRK + 4 * n).to_le_bytes());
-            }
-            Toeplitz::new(&key)
-        });
+        let toeplitz = self.toeplitz.get_or_insert_with(|| keyed(csr));
         let ports = if with_ports { headers.ports(bytes) } else { &[] };
-        let hash = toeplitz.hash(headers.addresses(bytes).iter().chain(ports));
+        let addresses = headers.addresses(bytes);
+        let hash = toeplitz.hash(addresses) ^ toeplitz.hash_behind(addresses.len(), ports);
         let entry = hash & 127;
         let queue = self.csr.get(map::RETA + entry / 4 * 4) >> (8 * (entry % 4)) & 15;
         (queue, (kind, hash))
     }
 
     /// One step of the DMA engine; false when nothing can move.
+    #[inline]
     pub(crate) fn rx_step(&mut self) -> bool {
         let is_ready = self.fifo.front().is_some_and(|head| head.ready_ps <= self.now_ps);
         if !is_ready || !self.may_master() || self.out.len() >= self.params.out_limit {
             return false;
         }
-        let Some(head) = self.fifo.pop_front() else { return false };
+        // It stays where it is while it is looked at: a move costs as much as its write-back.
+        let mut fifo = std::mem::take(&mut self.fifo);
+        let leaves = fifo.front().is_some_and(|head| self.rx_head(head));
+        if leaves {
+            fifo.pop_front();
+        }
+        self.fifo = fifo;
+        if leaves {
+            self.check_fill();
+        }
+        leaves
+    }
+
+    /// The frame at the head of the buffer; false when it has to wait.
+    #[inline]
+    fn rx_head(&mut self, head: &Arrived) -> bool {
         let step = if self.rxq.get(head.queue as usize).is_some_and(|q| q.enable.is_on()) {
-            self.rsc_step(&head).unwrap_or_else(|| self.rx_plain(&head))
+            self.rsc_step(head).unwrap_or_else(|| self.rx_plain(head))
         } else {
             Step::Drop(Drop::QueueOff)
         };
-        if let Step::Wait = step {
-            self.fifo.push_front(head);
-            return false;
+        match step {
+            Step::Wait => return false,
+            Step::Drop(why) => self.drop_frame(head.number, head.queue, why),
+            Step::Done => self.count_queue(head),
         }
         self.fifo_bytes -= head.charge;
-        match step {
-            Step::Drop(why) => self.drop_frame(head.number, head.queue, why),
-            _ => self.count_queue(&head),
-        }
-        self.check_fill();
         true
     }
 
@@ -282,42 +303,53 @@ impl Intel82599 {
     }
 
     /// Whether `need` descriptors are on chip, or what to do without them.
+    #[inline]
     pub(crate) fn supply(&mut self, n: u32, need: u32) -> Option<Step> {
         let Some(q) = self.rxq.get(n as usize) else { return Some(Step::Drop(Drop::QueueOff)) };
         if q.ring.cached() >= need {
             return None;
         }
+        Some(self.short_of(n, need))
+    }
+
+    /// What to do while too few descriptors are on chip.
+    fn short_of(&mut self, n: u32, need: u32) -> Step {
+        let Some(q) = self.rxq.get(n as usize) else { return Step::Drop(Drop::QueueOff) };
         if need >= q.ring.size() {
             self.tell(Misuse::RingTooSmall, u64::from(n));
-            return Some(Step::Drop(Drop::Lost));
+            return Step::Drop(Drop::Lost);
         }
         if q.ring.owned() >= need {
             self.fetch_rx(n, need);
-            return Some(Step::Wait);
+            return Step::Wait;
         }
-        let drops = self.rx_get(n, map::SRRCTL) & queue::DROP_EN != 0;
-        Some(if drops { Step::Drop(Drop::NoDescriptor) } else { Step::Wait })
+        if self.rx_get(n, map::SRRCTL) & queue::DROP_EN != 0 {
+            Step::Drop(Drop::NoDescriptor)
+        } else {
+            Step::Wait
+        }
     }
 
     /// A frame by itself: data, then one write-back a buffer.
     fn rx_plain(&mut self, head: &Arrived) -> Step {
         let n = head.queue;
-        let buffer = self.buffer_bytes(n);
+        let srrctl = self.rx_get(n, map::SRRCTL);
+        let buffer = (srrctl & queue::BSIZEPACKET) << 10;
         let len = head.bytes.len() as u32;
         if buffer == 0 {
             return Step::Drop(Drop::Lost);
         }
-        let need = len.div_ceil(buffer).max(1);
+        let need = if len <= buffer { 1 } else { len.div_ceil(buffer) };
         if let Some(step) = self.supply(n, need) {
             return step;
         }
         let mut at = 0;
         while at < len {
-            let Some((index, descriptor)) = self.take_rx(n) else { break };
+            let Some((index, descriptor)) = self.take_rx(n, srrctl) else { break };
             let end = len.min(at + buffer);
             let payload = Payload::slice(head.bytes.clone(), at as usize, end as usize);
             self.out.write(address(&descriptor), payload, What::Data);
-            let bytes = self.rx_descriptor(head, &descriptor, end - at, end == len);
+            let bytes = self.rx_descriptor(head, &descriptor, srrctl, end - at, end == len);
             self.write_back_rx(n, index, bytes, Done { number: head.number, ends: end == len });
             at = end;
         }
@@ -326,13 +358,14 @@ impl Intel82599 {
     }
 
     /// Takes a descriptor and looks at what the driver wrote into it.
-    pub(crate) fn take_rx(&mut self, n: u32) -> Option<(u32, [u8; 16])> {
+    #[inline]
+    pub(crate) fn take_rx(&mut self, n: u32, srrctl: u32) -> Option<(u32, [u8; 16])> {
         let taken = self.rxq.get_mut(n as usize)?.take()?;
         let at = u64::from(n) << 32 | u64::from(taken.0);
         if address(&taken.1) == 0 {
             self.tell(Misuse::NullBuffer, at);
         }
-        let legacy = self.rx_get(n, map::SRRCTL) >> queue::DESCTYPE_SHIFT & 7 == 0;
+        let legacy = srrctl >> queue::DESCTYPE_SHIFT & 7 == 0;
         if !legacy && dword(&taken.1, 2) & 1 != 0 {
             self.tell(Misuse::HeaderAddress, at);
         }
@@ -383,6 +416,16 @@ impl Intel82599 {
         self.reset_rsc();
         self.reset_rx_queues();
     }
+}
+
+/// The hash with the key in RSSRK.
+#[cold]
+fn keyed(csr: &Csr) -> Toeplitz {
+    let mut key = [0; 40];
+    for (n, bytes) in (0u32..).zip(key.chunks_exact_mut(4)) {
+        bytes.copy_from_slice(&csr.get(map::RSSRK + 4 * n).to_le_bytes());
+    }
+    Toeplitz::new(&key)
 }
 
 /// Offset from PRC64 or PTC64 to the counter of a length, FCS included.

@@ -51,11 +51,12 @@ impl Intel82599 {
         &self,
         a: &Arrived,
         read: &[u8; 16],
+        srrctl: u32,
         len: u32,
         eop: bool,
     ) -> [u8; 16] {
         let [status, length] = if eop { self.rx_last(a, len) } else { [rx::DD, len & 0xffff] };
-        if self.rx_get(a.queue, map::SRRCTL) >> queue::DESCTYPE_SHIFT & 7 != 0 {
+        if srrctl >> queue::DESCTYPE_SHIFT & 7 != 0 {
             let [first, second] = self.rx_identity(a, 0);
             return build([first, second, status, length]);
         }

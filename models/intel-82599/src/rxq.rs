@@ -91,8 +91,12 @@ impl RxQueue {
         Some((descriptor.index, descriptor.bytes))
     }
 
+    #[inline]
     fn mark_written(&mut self, index: u32) {
-        if let Some(slot) = self.taken.iter_mut().find(|slot| slot.0 == index && !slot.1) {
+        // The oldest, as a rule.
+        if self.taken.front() == Some(&(index, false)) {
+            self.taken.pop_front();
+        } else if let Some(slot) = self.taken.iter_mut().find(|slot| slot.0 == index && !slot.1) {
             slot.1 = true;
         }
         while self.taken.front().is_some_and(|slot| slot.1) {
@@ -251,7 +255,15 @@ impl Intel82599 {
     }
 
     /// Fetches what is due; `need` descriptors are wanted whatever the thresholds.
+    #[inline]
     pub(crate) fn fetch_rx(&mut self, n: u32, need: u32) {
+        let enough = need.max(self.params.rx_pthresh).max(1);
+        if self.rxq.get(n as usize).is_some_and(|q| q.ring.cached() < enough) {
+            self.fetch_more_rx(n, need);
+        }
+    }
+
+    fn fetch_more_rx(&mut self, n: u32, need: u32) {
         let policy = FetchPolicy {
             cache: self.params.rx_cache.max(32),
             burst: self.params.rx_fetch,
@@ -298,6 +310,9 @@ impl Intel82599 {
     pub(crate) fn write_back_rx(&mut self, n: u32, index: u32, bytes: [u8; 16], done: Done) {
         let Some(q) = self.rxq.get_mut(n as usize) else { return };
         let Done { number, ends } = done;
+        if self.params.rx_wb_batch <= 1 && q.held.is_empty() {
+            return self.write_back_one(n, &Held { index, bytes, number, ends });
+        }
         q.held.push(Held { index, bytes, number, ends });
         if q.held.len() >= self.params.rx_wb_batch.max(1) as usize {
             self.flush_rx(n);
@@ -307,22 +322,26 @@ impl Intel82599 {
     /// Writes back what is held and tells the queue's vector.
     pub(crate) fn flush_rx(&mut self, n: u32) {
         let Some(q) = self.rxq.get_mut(n as usize).filter(|q| !q.held.is_empty()) else { return };
-        let mut ends = false;
         let mut all = std::mem::take(&mut q.held);
-        for held in all.drain(..) {
-            // A full buffer of an aggregate is no reason to interrupt: its packet is not done.
-            ends |= held.ends;
-            let addr = q.ring.addr(held.index);
-            self.out.write(addr, Payload::copy(&held.bytes), What::Cqe);
-            emit(Event::CqeWrite { cq: n, index: q.written, number: held.number });
-            q.written = q.written.wrapping_add(1);
-            q.frames += u64::from(held.ends);
-            q.mark_written(held.index);
-            self.stats.rx_write_backs += 1;
-        }
+        all.drain(..).for_each(|held| self.write_back_one(n, &held));
         // Its memory serves again.
-        q.held = all;
-        if ends {
+        if let Some(q) = self.rxq.get_mut(n as usize) {
+            q.held = all;
+        }
+    }
+
+    /// Writes one back. A full buffer of an aggregate is no reason to interrupt: its packet is not
+    /// done.
+    #[inline]
+    fn write_back_one(&mut self, n: u32, held: &Held) {
+        let Some(q) = self.rxq.get_mut(n as usize) else { return };
+        self.out.write(q.ring.addr(held.index), Payload::descriptor(held.bytes), What::Cqe);
+        emit(Event::CqeWrite { cq: n, index: q.written, number: held.number });
+        q.written = q.written.wrapping_add(1);
+        q.frames += u64::from(held.ends);
+        q.mark_written(held.index);
+        self.stats.rx_write_backs += 1;
+        if held.ends {
             self.irq.raise_queue(n, false);
         }
     }

@@ -45,6 +45,10 @@ pub(crate) struct TxEngine {
     /// Queue whose packet is being taken, and where the round goes on.
     turn: u32,
     inside: bool,
+    /// No packet is inside and no descriptor on chip: nothing moves until some are fetched.
+    dry: bool,
+    /// Queues that may hold write-backs.
+    pub(crate) holding: QueueSet,
     /// Frames that wait to be collected.
     pub(crate) wire: VecDeque<Sent>,
     /// When the wire is free.
@@ -74,8 +78,14 @@ impl Intel82599 {
     }
 
     /// One step of the transmit path; false when nothing can move.
+    #[inline]
     pub(crate) fn tx_step(&mut self) -> bool {
-        self.tx_send() || self.tx_take()
+        !self.tx.dry && (self.tx_send() || self.tx_take())
+    }
+
+    /// Descriptors came.
+    pub(crate) fn tx_wakes(&mut self) {
+        self.tx.dry = false;
     }
 
     fn tx_on(&self) -> bool {
@@ -108,6 +118,7 @@ impl Intel82599 {
         if !self.tx.inside {
             let Some(n) = self.active_tx.iter().find(|&n| n > turn && has(self, n)) else {
                 let Some(n) = self.active_tx.iter().find(|&n| has(self, n)) else {
+                    self.tx.dry = self.tx.jobs.is_empty();
                     return false;
                 };
                 self.tx.turn = n;
@@ -303,6 +314,7 @@ impl Intel82599 {
     }
 
     /// When the wire makes room again.
+    #[inline]
     pub(crate) fn tx_deadline(&self) -> Option<u64> {
         let job = self.tx.jobs.front().filter(|job| job.missing == 0)?;
         let buffer = u64::from(self.csr.get(map::TXPBSIZE) & 0x000f_fc00);

@@ -173,6 +173,7 @@ impl Intel82599 {
     pub(crate) fn tx_filled(&mut self, n: u32, id: u64, bytes: &[u8]) {
         let Some(q) = self.txq.get_mut(n as usize) else { return };
         q.ring.filled(id, bytes);
+        self.tx_wakes();
         self.settle_tx(n);
         self.fetch_tx(n);
     }
@@ -204,6 +205,8 @@ impl Intel82599 {
         let threshold = if head_wb { 0 } else { threshold };
         if q.write_back.done(report, threshold, now_ps) || !q.enable.is_on() {
             self.flush_tx(n);
+        } else {
+            self.tx.holding.insert(n);
         }
     }
 
@@ -212,6 +215,7 @@ impl Intel82599 {
         let [low, high] = [map::TDWBAL, map::TDWBAH].map(|reg| self.tx_get(n, reg));
         let Some(q) = self.txq.get_mut(n as usize) else { return };
         let reports = q.write_back.flush();
+        self.tx.holding.remove(n);
         let Some(last) = reports.back().copied() else { return };
         if low & queue::HEAD_WB != 0 {
             let head = (last.index + 1) % q.ring.size().max(1);

@@ -47,6 +47,11 @@ impl LinkParams {
         Self { latency_ps: 0, to_host_bytes_per_s: 0, to_device_bytes_per_s: 0, ..GEN3_X8 }
     }
 
+    /// Whether nothing takes any time.
+    pub fn is_instant(&self) -> bool {
+        (self.latency_ps, self.to_host_bytes_per_s, self.to_device_bytes_per_s) == (0, 0, 0)
+    }
+
     fn on_lane_ps(&self, bytes: u32, bytes_per_s: u64) -> u64 {
         if bytes_per_s == 0 {
             return 0;

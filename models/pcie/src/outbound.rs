@@ -31,6 +31,16 @@ impl Payload {
         Self(Bytes::Inline { bytes: Inline(bytes), len: Self::INLINE as u8 })
     }
 
+    /// A descriptor of 16 bytes, inline.
+    #[inline]
+    pub fn descriptor(descriptor: [u8; 16]) -> Self {
+        let mut bytes = [0; Self::INLINE];
+        if let Some(front) = bytes.first_chunk_mut() {
+            *front = descriptor;
+        }
+        Self(Bytes::Inline { bytes: Inline(bytes), len: 16 })
+    }
+
     /// A copy of `data`: inline when it fits.
     pub fn copy(data: &[u8]) -> Self {
         if data.len() <= Self::INLINE {

@@ -2,7 +2,8 @@
 //!
 //! mlx4 and ixgbe, one queue, 60-byte frames, made before the clock starts. CPU time of the process
 //! is read from `/proc/self/stat`, so that other load on the machine counts less; it has 10 ms
-//! steps. `-- ixgbe` and `-- mlx4` take one of them, `--rules-off` leaves the rules out.
+//! steps. `-- ixgbe` and `-- mlx4` take one of them, `-- timed` and `-- zero` one way to run,
+//! `--rules-off` leaves the rules out, `--packets=N` and `--repeat=N` say how many and how often.
 
 use pollproof_bench::timed::{House, IxgbeTimedOptions, Nic, Options, TimedOptions, TimedReport};
 use pollproof_events::with_visitor;
@@ -54,10 +55,19 @@ fn show(name: &str, result: Option<(TimedReport, f64)>) {
     );
 }
 
+/// The number in `--name=number`.
+fn number(name: &str) -> Option<usize> {
+    let of =
+        |arg: String| arg.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
+    std::env::args().find_map(of)
+}
+
 /// Rules off and on; gives how many rules were broken.
 fn measure<N: Nic>(nic: &str, name: &str, options: &Options<N>, rules: bool) -> usize {
-    let count = 2_000_000;
-    show(&format!("{nic}, {name}, rules off"), run(count, options));
+    let count = number("packets").unwrap_or(2_000_000);
+    for _ in 0..number("repeat").unwrap_or(1) {
+        show(&format!("{nic}, {name}, rules off"), run(count, options));
+    }
     if !rules {
         return 0;
     }
@@ -70,22 +80,31 @@ fn measure<N: Nic>(nic: &str, name: &str, options: &Options<N>, rules: bool) -> 
 
 fn main() {
     let rules = !std::env::args().any(|a| a == "--rules-off");
-    let wanted = |nic: &str| {
-        let others = ["mlx4", "ixgbe"].map(|n| n != nic && std::env::args().any(|a| a == n));
-        !others.contains(&true)
+    let wanted = |this: &str, all: [&str; 2]| {
+        !all.iter().any(|n| *n != this && std::env::args().any(|a| a == *n))
     };
+    let nic = |name| wanted(name, ["mlx4", "ixgbe"]);
+    let way = |name| wanted(name, ["timed", "zero"]);
     // Slow enough that nothing is dropped: 4 million frames a second of simulated time.
     let pacing = pollproof_wire::Pacing::Fixed { gap_ps: 250_000 };
     let mut broken = 0;
-    if wanted("mlx4") {
+    if nic("mlx4") {
         let options = TimedOptions { pacing, ..TimedOptions::default() };
-        broken += measure("mlx4", "timed", &options, rules);
-        broken += measure("mlx4", "no latencies", &options.without_latencies(), rules);
+        if way("timed") {
+            broken += measure("mlx4", "timed", &options, rules);
+        }
+        if way("zero") {
+            broken += measure("mlx4", "no latencies", &options.without_latencies(), rules);
+        }
     }
-    if wanted("ixgbe") {
+    if nic("ixgbe") {
         let options = IxgbeTimedOptions { pacing, ..IxgbeTimedOptions::default() };
-        broken += measure("ixgbe", "timed", &options, rules);
-        broken += measure("ixgbe", "no latencies", &options.without_latencies(), rules);
+        if way("timed") {
+            broken += measure("ixgbe", "timed", &options, rules);
+        }
+        if way("zero") {
+            broken += measure("ixgbe", "no latencies", &options.without_latencies(), rules);
+        }
     }
     println!("rules broken: {broken}");
 }

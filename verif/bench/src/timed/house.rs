@@ -11,7 +11,7 @@ use pollproof_kapi::Below;
 use pollproof_mlx4::Mlx4Port;
 use pollproof_netcore::{Net, LL_FLUSH_FAILED};
 use pollproof_sim::Streams;
-use pollproof_sync::cpu;
+use pollproof_sync::{alone, cpu};
 use pollproof_wire::{Arrivals, FaultCounts, Faults, Frame, Packet};
 use std::sync::Arc;
 
@@ -65,6 +65,7 @@ impl<N: Nic> House<N> {
     /// Builds the house and opens the port; frames may come when it returns.
     pub fn open(options: &Options<N>) -> Result<Self, TimedError> {
         check(options)?;
+        let _alone = alone::enter();
         cpu::begin(0);
         set_time_ps(0);
         let host = TimedHost::new(World::new(options));
@@ -134,12 +135,12 @@ impl<N: Nic> House<N> {
 
     fn arrive(&self, at_ps: u64, arrived: &mut Vec<Frame>) {
         let at_ps = at_ps.saturating_add(self.opened_ps);
-        self.host.with(|w| w.street.extend(arrived.drain(..).map(|frame| (at_ps, frame))));
+        self.host.with(|w| arrived.drain(..).for_each(|frame| w.street.push(at_ps, frame)));
     }
 
     /// Frames that are on the street and have not arrived.
     pub fn on_street(&self) -> Vec<Frame> {
-        let frames = |w: &mut World<N>| w.street.iter().map(|(_, frame)| frame.clone()).collect();
+        let frames = |w: &mut World<N>| w.street.iter().cloned().collect();
         self.host.with(frames).unwrap_or_default()
     }
 
@@ -276,6 +277,7 @@ impl<N: Nic> House<N> {
 
     /// Runs to the end and tells the rules how things stand.
     pub fn finish(&mut self) -> Result<TimedReport, TimedError> {
+        let _alone = alone::enter();
         // The same as `while step`, with fewer ways in and out.
         loop {
             self.host.with(|w| while w.error.is_none() && w.step() {});

@@ -66,6 +66,18 @@ impl Device for Intel82599 {
     fn has_output(&self) -> bool {
         self.has_output()
     }
+    #[inline]
+    fn front(&self) -> Option<&Outbound> {
+        self.front()
+    }
+    #[inline]
+    fn front_done(&mut self) {
+        self.front_done();
+    }
+    #[inline]
+    fn is_settled(&self) -> bool {
+        self.is_settled()
+    }
     fn dma_complete(&mut self, tag: u32, bytes: &[u8]) {
         self.dma_complete(tag, bytes);
     }

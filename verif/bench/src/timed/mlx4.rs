@@ -53,6 +53,14 @@ impl Device for ConnectX3 {
     fn has_output(&self) -> bool {
         self.has_output()
     }
+    #[inline]
+    fn front(&self) -> Option<&Outbound> {
+        self.front()
+    }
+    #[inline]
+    fn front_done(&mut self) {
+        self.front_done();
+    }
     fn dma_complete(&mut self, tag: u32, bytes: &[u8]) {
         self.dma_complete(tag, bytes);
     }

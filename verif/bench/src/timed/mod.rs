@@ -5,6 +5,7 @@
 //! [`CpuCosts`] says), interrupts that interrupt a softirq (they wait for its end), threaded NAPI,
 //! and what races between process context and softirqs (it waits until none is pending).
 
+mod bus;
 mod capture;
 mod counts;
 mod cpu;

@@ -23,6 +23,14 @@ pub trait Device {
     fn pop(&mut self) -> Option<Outbound>;
     /// Whether there is one.
     fn has_output(&self) -> bool;
+    /// The next request where it waits, if taking it changes nothing else.
+    fn front(&self) -> Option<&Outbound>;
+    /// That request was performed.
+    fn front_done(&mut self);
+    /// Whether nothing waits to be taken.
+    fn is_settled(&self) -> bool {
+        !self.has_output()
+    }
     /// A DMA read is answered.
     fn dma_complete(&mut self, tag: u32, bytes: &[u8]);
     /// A frame reaches its port.

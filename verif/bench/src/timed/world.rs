@@ -1,30 +1,26 @@
 //! Everything below the driver in a timed run: time, memory, device, bus, and what is under way.
 //!
 //! Sparse events (register writes, timers, starts of CPUs) are in event queues. What crosses the
-//! bus is dense and in order anyway, so it is in plain queues. At the same time the device comes
+//! bus is dense and in order anyway, so it is in plain queues (`bus.rs`). At the same time the device comes
 //! first, then street, bus, answers, the sparse rest, and CPUs.
 //!
 //! A CPU that runs has a time of its own. Whenever it is charged for something it pulls the world
 //! along to its time, but not past the start of another CPU: that one must not see the future.
 //! Between CPUs that run at once a view may thus be as old as one pass of the softirq.
 
+use super::bus::{Answer, Crossing, InOrder};
 use super::counts::Counts;
 use super::cpu::{Cpu, Vector};
 use super::{Device, Nic, Options, TimedError};
 use pollproof_events::{emit, set_time_ps, Event};
 use pollproof_hostmem::HostMem;
-use pollproof_pcie::{Link, MsixTable, Outbound, PostedQueue};
+use pollproof_pcie::{Link, MsixTable, PostedQueue};
 use pollproof_sim::{EventQueue, Handle};
 use pollproof_wire::Frame;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-/// Requests of the device are taken while its lane is taken for less than this, so that a full
-/// lane holds the device back. Assumed; stands for posted credits.
-const LANE_AHEAD_PS: u64 = 1_000_000;
 /// Sparse events at once.
 const SPARSE_MAX: usize = 1 << 20;
-/// Bytes of an MSI-X message.
-const MSIX_BYTES: u32 = 4;
 /// Background timers that may fire while frames wait in the device and nothing else happens.
 const BACKGROUND_MAX: u32 = 2000;
 
@@ -49,20 +45,6 @@ enum Source {
     Lane,
 }
 
-/// A request of the device that reaches memory at `at_ps`.
-struct Crossing {
-    at_ps: u64,
-    /// When the answer to a read is back.
-    back_ps: u64,
-    request: Outbound,
-}
-
-struct Answer {
-    at_ps: u64,
-    tag: u32,
-    bytes: Vec<u8>,
-}
-
 pub struct World<N: Nic> {
     pub mem: HostMem,
     pub device: N::Device,
@@ -77,7 +59,7 @@ pub struct World<N: Nic> {
     /// Starts of CPUs.
     pub starts: EventQueue<u32>,
     pub timers: BTreeMap<u32, Handle>,
-    pub street: VecDeque<(u64, Frame)>,
+    pub street: InOrder<Frame>,
     pub steps: u64,
     /// Marked loads of host memory since a CPU last started.
     pub loads: u64,
@@ -85,12 +67,14 @@ pub struct World<N: Nic> {
     pub link: Link,
     sparse: EventQueue<Sparse>,
     pub posted: Vec<PostedQueue>,
-    to_host: VecDeque<Crossing>,
-    answers: VecDeque<Answer>,
-    spare: Vec<Vec<u8>>,
+    pub(super) to_host: InOrder<Crossing>,
+    pub(super) answers: InOrder<Answer>,
+    pub(super) spare: Vec<Vec<u8>>,
+    /// The link takes no time.
+    pub(super) is_instant: bool,
     /// When the device does something by itself, and when its lane has room again.
-    device_ps: u64,
-    lane_ps: u64,
+    pub(super) device_ps: u64,
+    pub(super) lane_ps: u64,
     /// The function left the bus.
     pub removed: bool,
     /// Timers that come again for ever, and how often they may while nothing else happens.
@@ -101,7 +85,7 @@ pub struct World<N: Nic> {
     max_steps: u64,
     /// When the port was open.
     pub opened_ps: u64,
-    stop_at_ps: u64,
+    pub(super) stop_at_ps: u64,
 }
 
 impl<N: Nic> World<N> {
@@ -121,16 +105,17 @@ impl<N: Nic> World<N> {
             local_ps: 0,
             starts: EventQueue::new(cpus as usize),
             timers: BTreeMap::new(),
-            street: VecDeque::new(),
+            street: InOrder::default(),
             steps: 0,
             loads: 0,
             error: None,
             link: Link::new(options.link),
             sparse: EventQueue::new(SPARSE_MAX),
             posted: vec![posted; cpus as usize],
-            to_host: VecDeque::new(),
-            answers: VecDeque::new(),
+            to_host: InOrder::default(),
+            answers: InOrder::default(),
             spare: Vec::new(),
+            is_instant: options.link.is_instant(),
             device_ps: u64::MAX,
             lane_ps: u64::MAX,
             removed: false,
@@ -179,9 +164,9 @@ impl<N: Nic> World<N> {
                 next = (at_ps, source);
             }
         };
-        offer(self.street.front().map_or(u64::MAX, |f| f.0), Source::Street);
-        offer(self.to_host.front().map_or(u64::MAX, |c| c.at_ps), Source::ToHost);
-        offer(self.answers.front().map_or(u64::MAX, |a| a.at_ps), Source::Answers);
+        offer(self.street.first_ps(), Source::Street);
+        offer(self.to_host.first_ps(), Source::ToHost);
+        offer(self.answers.first_ps(), Source::Answers);
         offer(self.sparse.peek_time().unwrap_or(u64::MAX), Source::Sparse);
         offer(self.lane_ps, Source::Lane);
         next
@@ -195,7 +180,7 @@ impl<N: Nic> World<N> {
         if at_ps > starts_ps
             || at_ps > self.stop_at_ps
             || at_ps == u64::MAX
-            || self.only_background_counts()
+            || (source == Source::Sparse && self.only_background_counts())
         {
             return false;
         }
@@ -222,7 +207,7 @@ impl<N: Nic> World<N> {
     }
 
     /// The same, and nothing waits for them either.
-    #[inline]
+    #[inline(never)]
     fn only_background_counts(&self) -> bool {
         self.only_background()
             && self.next().0 > self.through_ps
@@ -319,24 +304,21 @@ impl<N: Nic> World<N> {
             Source::Device => {
                 self.device.set_time(self.now_ps);
                 self.device.expire();
-                self.drain();
+                self.pass_on();
             }
             Source::Street => {
-                let frame = self.street.pop_front().filter(|_| !self.removed);
-                if let Some((_, frame)) = frame {
+                let frame = self.street.pop().filter(|_| !self.removed);
+                if let Some(frame) = frame {
                     self.device.set_time(self.now_ps);
                     self.device.rx_frame(frame);
-                    self.drain();
+                    self.pass_on();
                 }
             }
-            Source::ToHost => {
-                if let Some(crossing) = self.to_host.pop_front() {
-                    self.arrive(crossing);
-                }
-            }
+            Source::ToHost => self.arrive(),
             Source::Answers => {
-                if let Some(answer) = self.answers.pop_front() {
+                if let Some(answer) = self.answers.pop() {
                     self.answer(answer);
+                    self.pass_on();
                 }
             }
             Source::Sparse => {
@@ -367,92 +349,6 @@ impl<N: Nic> World<N> {
                 self.fire_timer(timer, cpu);
             }
             Sparse::Affinity { vector, cpu } => self.set_affinity(vector, cpu),
-        }
-    }
-
-    /// Puts what the device asks for onto the bus, as far as its lane has room.
-    pub fn drain(&mut self) {
-        self.lane_ps = u64::MAX;
-        if self.removed {
-            self.device_ps = u64::MAX;
-            return;
-        }
-        loop {
-            let free_ps = self.link.to_host_free_ps();
-            if free_ps > self.now_ps.saturating_add(LANE_AHEAD_PS) && self.device.has_output() {
-                self.lane_ps = free_ps - LANE_AHEAD_PS;
-                break;
-            }
-            let Some(request) = self.device.pop() else { break };
-            self.send(request);
-        }
-        self.device_ps = self.device.next_deadline().map_or(u64::MAX, |ps| ps.max(self.now_ps));
-    }
-
-    fn send(&mut self, request: Outbound) {
-        let (at_ps, back_ps) = match &request {
-            Outbound::DmaWrite { payload, .. } => {
-                self.counts.dma_write(payload.len());
-                (self.link.write_ps(self.now_ps, payload.len() as u32), 0)
-            }
-            Outbound::DmaRead { len, .. } => {
-                self.counts.dma_read(*len as usize);
-                self.link.read_ps(self.now_ps, *len)
-            }
-            Outbound::Msix { vector } => {
-                if !N::Device::OWNS_MSIX && !self.msix.send(*vector) {
-                    return;
-                }
-                (self.link.write_ps(self.now_ps, MSIX_BYTES), 0)
-            }
-        };
-        self.to_host.push_back(Crossing { at_ps, back_ps, request });
-    }
-
-    fn arrive(&mut self, crossing: Crossing) {
-        match crossing.request {
-            Outbound::DmaWrite { addr, payload, what } => {
-                self.mem.dma_write(addr, &payload, what);
-            }
-            Outbound::DmaRead { tag, addr, len, what } => {
-                let mut bytes = self.spare.pop().unwrap_or_default();
-                bytes.resize(len as usize, 0);
-                self.mem.dma_read(addr, &mut bytes, what);
-                self.answers.push_back(Answer { at_ps: crossing.back_ps, tag, bytes });
-            }
-            Outbound::Msix { vector } => self.raise(vector),
-        }
-    }
-
-    fn answer(&mut self, answer: Answer) {
-        self.device.set_time(self.now_ps);
-        self.device.dma_complete(answer.tag, &answer.bytes);
-        self.spare.push(answer.bytes);
-        self.drain();
-    }
-
-    /// Performs all that the device asked for, in no time.
-    pub fn settle(&mut self) {
-        loop {
-            self.lane_ps = u64::MAX;
-            while let Some(request) = self.device.pop() {
-                self.send(request);
-            }
-            let Some(crossing) = self.to_host.pop_front() else { break };
-            self.arrive(crossing);
-            while let Some(answer) = self.answers.pop_front() {
-                self.answer(answer);
-            }
-        }
-        self.link = Link::new(*self.link.params());
-        self.drain();
-    }
-
-    /// Takes what the device wants to send, whatever its lane says: for a look at the end.
-    pub fn take_all(&mut self) {
-        while !self.removed {
-            let Some(request) = self.device.pop() else { break };
-            self.send(request);
         }
     }
 }
