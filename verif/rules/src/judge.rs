@@ -1,6 +1,6 @@
 //! The judge of a run: shows every event to all rules and collects what they say.
 
-use crate::rule::{self, Rule};
+use crate::rule::Rules;
 use pollproof_events::{Record, Visitor};
 use std::collections::BTreeSet;
 
@@ -22,13 +22,25 @@ pub struct Finding {
 }
 
 /// What the rules may say while they look at one event.
-pub(crate) struct Verdicts<'a> {
-    pub(crate) findings: &'a mut Vec<Finding>,
-    pub(crate) reached: &'a mut BTreeSet<(&'static str, &'static str)>,
+pub(crate) struct Verdicts {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) reached: BTreeSet<(&'static str, &'static str)>,
+    /// Where the texts of points lie that were reached: most are reached again and again.
+    known: [usize; KNOWN],
 }
 
-impl Verdicts<'_> {
+/// Places for known points.
+const KNOWN: usize = 64;
+
+impl Default for Verdicts {
+    fn default() -> Self {
+        Self { findings: Vec::new(), reached: BTreeSet::new(), known: [0; KNOWN] }
+    }
+}
+
+impl Verdicts {
     /// The rule is broken by this event.
+    #[cold]
     pub(crate) fn broken(&mut self, rule: &'static str, record: &Record, message: String) {
         // One finding a rule is enough; a broken run repeats itself.
         if self.findings.iter().any(|f| f.rule == rule) {
@@ -45,28 +57,28 @@ impl Verdicts<'_> {
     }
 
     /// A point that must be reached was reached.
+    #[inline]
     pub(crate) fn reach(&mut self, rule: &'static str, point: &'static str) {
-        self.reached.insert((rule, point));
+        // The same text may belong to several rules, so both places count.
+        let place = (rule.as_ptr() as usize).rotate_left(32) ^ point.as_ptr() as usize;
+        if self.known[place % KNOWN] != place {
+            self.known[place % KNOWN] = place;
+            self.reached.insert((rule, point));
+        }
     }
 }
 
 /// All rules over one run.
+#[derive(Default)]
 pub struct Judge {
-    rules: Vec<Box<dyn Rule>>,
-    findings: Vec<Finding>,
-    reached: BTreeSet<(&'static str, &'static str)>,
-}
-
-impl Default for Judge {
-    fn default() -> Self {
-        Self::new()
-    }
+    rules: Rules,
+    verdicts: Verdicts,
 }
 
 impl Judge {
     /// A judge with all rules.
     pub fn new() -> Self {
-        Self { rules: rule::all(), findings: Vec::new(), reached: BTreeSet::new() }
+        Self::default()
     }
 
     /// Judges a whole run at once.
@@ -80,20 +92,17 @@ impl Judge {
 
     /// What was broken so far, in the order it happened.
     pub fn findings(&self) -> &[Finding] {
-        &self.findings
+        &self.verdicts.findings
     }
 
     /// Points reached so far, with their rules.
     pub fn reached(&self) -> &BTreeSet<(&'static str, &'static str)> {
-        &self.reached
+        &self.verdicts.reached
     }
 }
 
 impl Visitor for Judge {
     fn visit(&mut self, record: &Record) {
-        let mut verdicts = Verdicts { findings: &mut self.findings, reached: &mut self.reached };
-        for rule in &mut self.rules {
-            rule.see(record, &mut verdicts);
-        }
+        self.rules.see(record, &mut self.verdicts);
     }
 }

@@ -7,6 +7,7 @@
 
 mod catalogue;
 mod judge;
+mod map;
 mod rule;
 
 pub use catalogue::{info, CATALOGUE};

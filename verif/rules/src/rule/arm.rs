@@ -23,7 +23,7 @@ pub(crate) struct Arm {
 }
 
 impl Rule for Arm {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         match record.event {
             Event::PollEnter { napi, .. } => {
                 self.polled.insert(napi);

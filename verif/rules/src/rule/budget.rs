@@ -5,8 +5,8 @@
 
 use super::Rule;
 use crate::judge::Verdicts;
+use crate::map::FewMap;
 use pollproof_events::{CqId, Event, NapiId, Record};
-use std::collections::BTreeMap;
 
 const BUDGET: &str = "NAPI-BUDGET";
 const HONEST: &str = "HONEST-WORK";
@@ -27,12 +27,12 @@ struct Poll {
 /// State: the poll that each thread is in.
 #[derive(Default)]
 pub(crate) struct Budget {
-    polls: BTreeMap<usize, Vec<Poll>>,
+    polls: FewMap<usize, Vec<Poll>>,
 }
 
 impl Rule for Budget {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
-        let stack = self.polls.entry(record.thread).or_default();
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
+        let stack = self.polls.entry(record.thread);
         match record.event {
             Event::PollEnter { napi, netpoll, .. } => {
                 stack.push(Poll { napi, netpoll, ..Poll::default() });
@@ -71,7 +71,7 @@ impl Rule for Budget {
     }
 }
 
-fn at_exit(poll: &Poll, work: i32, budget: i32, record: &Record, verdicts: &mut Verdicts<'_>) {
+fn at_exit(poll: &Poll, work: i32, budget: i32, record: &Record, verdicts: &mut Verdicts) {
     if work == budget && budget > 0 {
         verdicts.reach(BUDGET, "full-budget");
     }
@@ -116,7 +116,7 @@ fn at_exit(poll: &Poll, work: i32, budget: i32, record: &Record, verdicts: &mut 
     }
 }
 
-fn at_exit_without_budget(poll: &Poll, record: &Record, verdicts: &mut Verdicts<'_>) {
+fn at_exit_without_budget(poll: &Poll, record: &Record, verdicts: &mut Verdicts) {
     verdicts.reach(BUDGET, "zero-budget");
     let by = if poll.netpoll { "netpoll's poll" } else { "a poll" };
     for (wrong, what) in

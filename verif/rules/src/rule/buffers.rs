@@ -2,8 +2,8 @@
 
 use super::Rule;
 use crate::judge::Verdicts;
+use crate::map::IdMap;
 use pollproof_events::{Event, Owner, Record};
-use std::collections::BTreeMap;
 
 const OWNER: &str = "BUFFER-OWNERSHIP";
 const DEVICE: &str = "DEVICE-RULES";
@@ -11,26 +11,26 @@ const DEVICE: &str = "DEVICE-RULES";
 /// State: owner of each buffer that is not free.
 #[derive(Default)]
 pub(crate) struct Buffers {
-    owners: BTreeMap<u64, Owner>,
+    owners: IdMap<Owner>,
 }
 
 impl Rule for Buffers {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         match record.event {
             Event::Own { buf, from, to } => {
                 if to == Owner::Device {
                     verdicts.reach(OWNER, "given-to-device");
                 }
-                let known = self.owners.get(&buf).copied().unwrap_or(Owner::Free);
+                let before = if to == Owner::Free {
+                    self.owners.remove(buf)
+                } else {
+                    self.owners.insert(buf, to)
+                };
+                let known = before.unwrap_or(Owner::Free);
                 if known != from {
                     let message =
                         format!("buffer {buf:#x} goes from {from:?} to {to:?}, but is {known:?}'s");
                     verdicts.broken(OWNER, record, message);
-                }
-                if to == Owner::Free {
-                    self.owners.remove(&buf);
-                } else {
-                    self.owners.insert(buf, to);
                 }
             }
             Event::IllegalAccess { addr, by, owner, why } => {

@@ -6,6 +6,7 @@
 
 use super::Rule;
 use crate::judge::Verdicts;
+use crate::map::IdSet;
 use pollproof_events::{CqId, Event, Record};
 use std::collections::BTreeSet;
 
@@ -15,11 +16,11 @@ const ID: &str = "PACKET-CONSERVATION";
 #[derive(Default)]
 pub(crate) struct Conservation {
     /// In the device: accepted from the wire, not completed.
-    device: BTreeSet<u64>,
+    device: IdSet,
     /// Completed, not consumed: identity of the packet to be.
-    queued: BTreeSet<u64>,
+    queued: IdSet,
     /// In the driver: consumed, not delivered.
-    driver: BTreeSet<u64>,
+    driver: IdSet,
     /// Queues that were stopped: what they hold is discarded with them.
     stopped: BTreeSet<CqId>,
 }
@@ -29,41 +30,41 @@ fn identity(cq: CqId, index: u32) -> u64 {
 }
 
 impl Rule for Conservation {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         match record.event {
             Event::WireRx { number, .. } => {
-                self.device.insert(number);
+                self.device.insert(number, ());
             }
             Event::WireDrop { number, .. } => {
-                if !self.device.remove(&number) {
+                if self.device.remove(number).is_none() {
                     let message = format!("frame {number} is dropped, but was not in the device");
                     verdicts.broken(ID, record, message);
                 }
             }
             Event::CqeWrite { cq, index, number } => {
-                self.device.remove(&number);
+                self.device.remove(number);
                 if !self.stopped.contains(&cq) {
-                    self.queued.insert(identity(cq, index));
+                    self.queued.insert(identity(cq, index), ());
                 }
             }
             Event::CqeConsume { cq, index, .. } => {
                 let skb = identity(cq, index);
-                if !self.queued.remove(&skb) {
+                if self.queued.remove(skb).is_none() {
                     let message = format!(
                         "completion {index} of CQ {cq:#x} is consumed twice or \
                                            was never written"
                     );
                     verdicts.broken(ID, record, message);
                 }
-                self.driver.insert(skb);
+                self.driver.insert(skb, ());
             }
             // The frame goes on in the next completion and will be known by the last.
             Event::CqePartial { cq, index, .. } => {
-                self.driver.remove(&identity(cq, index));
+                self.driver.remove(identity(cq, index));
             }
             Event::SkbEnd { skb, .. } => {
                 verdicts.reach(ID, "delivered");
-                if !self.driver.remove(&skb) {
+                if self.driver.remove(skb).is_none() {
                     let (cq, index) = (skb >> 32, skb as u32);
                     let message =
                         format!("packet {index} of CQ {cq:#x} ends twice or was never received");
@@ -84,7 +85,7 @@ impl Rule for Conservation {
 }
 
 impl Conservation {
-    fn at_rest(&self, device: u64, queued: u64, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn at_rest(&self, device: u64, queued: u64, record: &Record, verdicts: &mut Verdicts) {
         verdicts.reach(ID, "rest");
         for (place, seen, held) in [
             ("the device", self.device.len() as u64, device),

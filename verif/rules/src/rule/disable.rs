@@ -24,7 +24,7 @@ pub(crate) struct Disable {
 }
 
 impl Rule for Disable {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         match record.event {
             Event::NapiAdd { napi } => {
                 self.contexts.insert(napi, Life::Disabled);
@@ -63,7 +63,7 @@ impl Rule for Disable {
 }
 
 impl Disable {
-    fn becomes(&mut self, napi: NapiId, to: Life, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn becomes(&mut self, napi: NapiId, to: Life, record: &Record, verdicts: &mut Verdicts) {
         let from = self.contexts.insert(napi, to);
         let legal = matches!(
             (from, to),

@@ -14,7 +14,7 @@ pub(crate) struct Ids {
 }
 
 impl Rule for Ids {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         match record.event {
             Event::NapiHashed { napi, id } => {
                 verdicts.reach(ID, "hashed");

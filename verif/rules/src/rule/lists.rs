@@ -28,7 +28,7 @@ pub(crate) struct Lists {
 }
 
 impl Rule for Lists {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         match record.event {
             Event::NapiAdd { napi } => {
                 self.contexts.insert(napi, Context { owned: true, inside: None });
@@ -67,7 +67,7 @@ impl Lists {
         self.contexts.entry(napi).or_default()
     }
 
-    fn added(&mut self, napi: u32, cpu: u32, lists: u32, r: &Record, verdicts: &mut Verdicts<'_>) {
+    fn added(&mut self, napi: u32, cpu: u32, lists: u32, r: &Record, verdicts: &mut Verdicts) {
         verdicts.reach(LIST, "listed");
         if lists > 1 {
             let message = format!("NAPI {napi} is on {lists} poll lists, now also on CPU {cpu}'s");
@@ -79,7 +79,7 @@ impl Lists {
         }
     }
 
-    fn entered(&mut self, napi: NapiId, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn entered(&mut self, napi: NapiId, record: &Record, verdicts: &mut Verdicts) {
         verdicts.reach(SINGLE, "polled");
         let thread = record.thread;
         let context = self.of(napi);

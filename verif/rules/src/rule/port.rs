@@ -24,7 +24,7 @@ pub(crate) struct Port {
 }
 
 impl Rule for Port {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         match record.event {
             Event::Port { port, state } => self.becomes(port, state, record, verdicts),
             Event::FunctionRemoved => {
@@ -70,7 +70,7 @@ fn is_legal(from: Option<PortState>, to: PortState) -> bool {
 }
 
 impl Port {
-    fn becomes(&mut self, port: u32, to: PortState, r: &Record, verdicts: &mut Verdicts<'_>) {
+    fn becomes(&mut self, port: u32, to: PortState, r: &Record, verdicts: &mut Verdicts) {
         let from = self.ports.insert(port, to);
         if !is_legal(from, to) {
             let from = from.map_or_else(|| "nothing".to_owned(), |from| format!("{from:?}"));
@@ -101,7 +101,7 @@ impl Port {
         }
     }
 
-    fn read(&mut self, offset: u64, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn read(&mut self, offset: u64, record: &Record, verdicts: &mut Verdicts) {
         let Some(reads) = &mut self.removed else { return };
         *reads += 1;
         if self.gone {

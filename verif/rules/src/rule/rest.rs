@@ -11,7 +11,7 @@ const ID: &str = "NO-LOST-WORK";
 pub(crate) struct Rest;
 
 impl Rule for Rest {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         let Event::Rest(rest) = record.event else { return };
         verdicts.reach(ID, "rest");
         if let Some(message) = lost(&rest) {

@@ -5,8 +5,8 @@
 
 use super::Rule;
 use crate::judge::Verdicts;
+use crate::map::FewMap;
 use pollproof_events::{CqId, Event, Record, RingId};
-use std::collections::BTreeMap;
 
 const RING: &str = "RING-ARITHMETIC";
 const VALID: &str = "VALID-BEFORE-USE";
@@ -28,23 +28,23 @@ struct Ring_ {
 /// State of each queue.
 #[derive(Default)]
 pub(crate) struct Ring {
-    cqs: BTreeMap<CqId, Cq>,
-    rings: BTreeMap<RingId, Ring_>,
+    cqs: FewMap<CqId, Cq>,
+    rings: FewMap<RingId, Ring_>,
 }
 
 impl Rule for Ring {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         match record.event {
             Event::RingStarted { ring, cq } => {
-                self.cqs.remove(&cq);
-                self.rings.remove(&ring);
+                self.cqs.remove(cq);
+                self.rings.remove(ring);
             }
             Event::CqeWrite { cq, index, .. } => {
-                self.cqs.entry(cq).or_default().written = index.wrapping_add(1);
+                self.cqs.entry(cq).written = index.wrapping_add(1);
             }
             Event::CqeConsume { cq, index, .. } => self.consumed(cq, index, record, verdicts),
             Event::CqSetCi { cq, consumer } => {
-                let state = self.cqs.entry(cq).or_default();
+                let state = self.cqs.entry(cq);
                 state.set_ci = consumer;
                 if consumer != state.consumed & 0xff_ffff {
                     let message = format!(
@@ -66,7 +66,7 @@ impl Rule for Ring {
             }
             Event::Refill { ring, producer, consumer, size } => {
                 verdicts.reach(RING, "refilled");
-                self.rings.entry(ring).or_default().refilled = producer;
+                self.rings.entry(ring).refilled = producer;
                 if producer.wrapping_sub(consumer) > size {
                     let message = format!("ring {ring:#x}: {producer} - {consumer} exceeds {size}");
                     verdicts.broken(RING, record, message);
@@ -74,7 +74,7 @@ impl Rule for Ring {
             }
             Event::Doorbell { ring, producer } => {
                 verdicts.reach(POST, "rung");
-                let state = self.rings.entry(ring).or_default();
+                let state = self.rings.entry(ring);
                 state.rung = producer;
                 if producer.wrapping_sub(state.refilled) as i32 > 0 {
                     let message = format!(
@@ -92,8 +92,8 @@ impl Rule for Ring {
 }
 
 impl Ring {
-    fn consumed(&mut self, cq: CqId, index: u32, record: &Record, verdicts: &mut Verdicts<'_>) {
-        let state = self.cqs.entry(cq).or_default();
+    fn consumed(&mut self, cq: CqId, index: u32, record: &Record, verdicts: &mut Verdicts) {
+        let state = self.cqs.entry(cq);
         verdicts.reach(VALID, "consumed");
         if index != state.consumed {
             let message =
@@ -108,8 +108,8 @@ impl Ring {
         state.consumed = index.wrapping_add(1);
     }
 
-    fn at_rest(&self, record: &Record, verdicts: &mut Verdicts<'_>) {
-        for (cq, state) in &self.cqs {
+    fn at_rest(&self, record: &Record, verdicts: &mut Verdicts) {
+        for (cq, state) in self.cqs.iter() {
             if state.set_ci != state.consumed & 0xff_ffff {
                 let message = format!(
                     "CQ {cq:#x}: {} completions were consumed, but the index last published is {}",
@@ -118,7 +118,7 @@ impl Ring {
                 verdicts.broken(RING, record, message);
             }
         }
-        for (ring, state) in &self.rings {
+        for (ring, state) in self.rings.iter() {
             if state.rung != state.refilled {
                 let message = format!(
                     "ring {ring:#x}: posted up to {}, rung up to {}",

@@ -5,8 +5,8 @@
 
 use super::Rule;
 use crate::judge::Verdicts;
+use crate::map::{FewMap, IdMap, IdSet};
 use pollproof_events::{CqId, Event, Owner, Record, TailRing};
-use std::collections::{BTreeMap, BTreeSet};
 
 const ID: &str = "RING-TAIL";
 
@@ -17,58 +17,58 @@ struct State {
     /// Descriptors that the device has.
     out: u32,
     /// Descriptors that were written and not given away, with their buffers.
-    written: BTreeMap<u32, u64>,
+    written: IdMap<u64>,
 }
 
 /// State: rings by the register of their tail, and buffers that the device owns.
 #[derive(Default)]
 pub(crate) struct Tail {
-    rings: BTreeMap<u64, State>,
-    tail_of: BTreeMap<CqId, u64>,
-    device: BTreeSet<u64>,
+    rings: FewMap<u64, State>,
+    tail_of: FewMap<CqId, u64>,
+    device: IdSet,
 }
 
 impl Rule for Tail {
-    fn see(&mut self, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         match record.event {
             Event::TailRing(ring) => {
-                let written = BTreeMap::new();
+                let written = IdMap::default();
                 self.rings.insert(ring.tail, State { ring, tail: 0, out: 0, written });
                 if let Some(cq) = ring.cq {
                     self.tail_of.insert(cq, ring.tail);
                 }
             }
             Event::Own { buf, to: Owner::Device, .. } => {
-                self.device.insert(buf);
+                self.device.insert(buf, ());
             }
             Event::Own { buf, .. } => {
-                self.device.remove(&buf);
+                self.device.remove(buf);
             }
             Event::Descriptor { tail, index, buf } => {
-                if let Some(state) = self.rings.get_mut(&tail) {
+                if let Some(state) = self.rings.get_mut(tail) {
                     state.descriptor(index, buf, record, verdicts);
                 }
             }
             Event::MmioWrite { bar, offset, value } => {
                 let device = &self.device;
-                if let Some(s) = self.rings.get_mut(&offset).filter(|s| s.ring.bar == bar) {
+                if let Some(s) = self.rings.get_mut(offset).filter(|s| s.ring.bar == bar) {
                     s.rung(value as u32, device, record, verdicts);
                 }
             }
             Event::CqeWrite { cq, .. } => {
-                let state = self.tail_of.get(&cq).and_then(|t| self.rings.get_mut(t));
+                let state = self.tail_of.get(cq).and_then(|t| self.rings.get_mut(*t));
                 if let Some(state) = state {
                     state.back(1, record, verdicts);
                 }
             }
             Event::TxDone { tail, count } => {
-                if let Some(state) = self.rings.get_mut(&tail) {
+                if let Some(state) = self.rings.get_mut(tail) {
                     state.back(count, record, verdicts);
                 }
             }
             Event::RingStopped { cq, .. } => {
-                if let Some(tail) = self.tail_of.remove(&cq) {
-                    self.rings.remove(&tail);
+                if let Some(tail) = self.tail_of.remove(cq) {
+                    self.rings.remove(tail);
                 }
             }
             _ => {}
@@ -76,10 +76,21 @@ impl Rule for Tail {
     }
 }
 
+/// How far behind the head a descriptor lies, when the device has `out` up to the tail.
+#[inline]
+fn from_head(index: u32, tail: u32, out: u32, entries: u32) -> u32 {
+    let far = index + entries + out - tail;
+    // Nearly always less than two laps, and a division is dear.
+    match far.checked_sub(entries) {
+        Some(lap) if lap < entries => lap,
+        _ => far % entries,
+    }
+}
+
 impl State {
-    fn descriptor(&mut self, index: u32, buf: u64, r: &Record, verdicts: &mut Verdicts<'_>) {
+    fn descriptor(&mut self, index: u32, buf: u64, r: &Record, verdicts: &mut Verdicts) {
         let (entries, at) = (self.ring.entries, self.ring.tail);
-        let from_head = (index + entries + self.out - self.tail) % entries;
+        let from_head = from_head(index, self.tail, self.out, entries);
         if index >= entries {
             let message = format!("ring {at:#x}: descriptor {index} of {entries} is written");
             verdicts.broken(ID, r, message);
@@ -87,10 +98,10 @@ impl State {
             let message = format!("ring {at:#x}: descriptor {index} is written, the device has it");
             verdicts.broken(ID, r, message);
         }
-        self.written.insert(index, buf);
+        self.written.insert(index.into(), buf);
     }
 
-    fn rung(&mut self, tail: u32, owned: &BTreeSet<u64>, r: &Record, verdicts: &mut Verdicts<'_>) {
+    fn rung(&mut self, tail: u32, owned: &IdSet, r: &Record, verdicts: &mut Verdicts) {
         let (entries, at) = (self.ring.entries, self.ring.tail);
         verdicts.reach(ID, if self.ring.cq.is_some() { "receive" } else { "transmit" });
         if tail >= entries {
@@ -102,13 +113,13 @@ impl State {
             verdicts.broken(ID, r, message);
         }
         while self.tail != tail {
-            match self.written.remove(&self.tail) {
+            match self.written.remove(self.tail.into()) {
                 None => {
                     let index = self.tail;
                     let message = format!("ring {at:#x}: descriptor {index} was never written");
                     verdicts.broken(ID, r, message);
                 }
-                Some(buf) if buf != 0 && !owned.contains(&buf) => {
+                Some(buf) if buf != 0 && !owned.contains(buf) => {
                     let index = self.tail;
                     let message = format!(
                         "ring {at:#x}: descriptor {index} has buffer {buf:#x}, which is not the \
@@ -131,7 +142,7 @@ impl State {
     }
 
     /// Descriptors came back from the device.
-    fn back(&mut self, count: u32, record: &Record, verdicts: &mut Verdicts<'_>) {
+    fn back(&mut self, count: u32, record: &Record, verdicts: &mut Verdicts) {
         if count > self.out {
             let at = self.ring.tail;
             let message = format!("ring {at:#x}: {count} descriptors come back of {}", self.out);
