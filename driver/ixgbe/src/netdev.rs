@@ -255,9 +255,9 @@ impl Adapter {
         let hw = &self.core.hw;
         let q = 0x40 * ring.index;
         hw.update(rxdctl(ring.index), queue::ENABLE, 0);
-        ring.begin(&self.core.below);
-        hw.write(map::RDBAL + q, ring.desc as u32);
-        hw.write(map::RDBAH + q, (ring.desc >> 32) as u32);
+        ring.begin();
+        hw.write(map::RDBAL + q, ring.desc.addr() as u32);
+        hw.write(map::RDBAH + q, (ring.desc.addr() >> 32) as u32);
         hw.write(map::RDLEN + q, ring.count * 16);
         hw.write(map::RDH + q, 0);
         hw.write(map::RDT + q, 0);
@@ -391,7 +391,7 @@ impl Adapter {
                 self.core.net.netif_napi_del(napi);
                 self.core.net.napi_free(napi);
             }
-            q_vector.rx.iter().for_each(|r| r.release(&self.core.below));
+            q_vector.rx.iter().for_each(|r| r.release());
             q_vector.tx.iter().for_each(|r| r.release(&self.core.below));
         }
     }

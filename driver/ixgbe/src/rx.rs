@@ -7,7 +7,8 @@
 use crate::rx_ring::{RxBuffer, LENGTH_WORD, RX_BUFFER_WRITE};
 use crate::{Core, RxRing, Traffic};
 use pollproof_events::{emit, Event};
-use pollproof_netcore::{Frag, Napi, SkBuff};
+use pollproof_kapi::DmaAddr;
+use pollproof_netcore::{Frag, Napi, Page, SkBuff};
 use pollproof_regs::ixgbe_desc::rx;
 use pollproof_sync::dma_rmb;
 use pollproof_sync::Ordering::Relaxed;
@@ -31,39 +32,40 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
             ring.alloc_rx_buffers(core, unused);
             unused = 0;
         }
-        let Some(written) = next(core, ring) else { break };
+        let Some(written) = next(ring) else { break };
         unused += 1;
         let index = ring.consumed();
         let (cq, slot) = (ring.index, napi.slot);
         emit(Event::CqeConsume { cq, index, napi: slot });
         let buffer = ring.consume();
-        let frag = take_buffer(core, ring, buffer, &written);
+        let part = take_buffer(core, ring, buffer, &written);
         let ends = written.status & rx::EOP != 0;
-        let number = u64::from(cq) << 32 | u64::from(index);
         if !ends {
             ring.stats.non_eop_descs.fetch_add(1, Relaxed);
             emit(Event::CqePartial { cq, index, napi: slot });
         }
         done.packets += u32::from(ends);
+        let number = u64::from(cq) << 32 | u64::from(index);
         // Most packets are one buffer: built where they go up from.
         if let (true, None) = (ends, &open) {
-            let Some(frag) = frag else { continue };
-            let skb = SkBuff::build(frag);
-            done.bytes = done.bytes.saturating_add(skb.len as u32);
-            deliver(core, skb, number, napi.napi_id(), &written);
+            let Some((buf, page, len)) = part else { continue };
+            done.bytes = done.bytes.saturating_add(len as u32);
+            let napi_id = napi.napi_id();
+            let (hash, csum_unnecessary) = skb_fields(&written);
+            emit(Event::SkbBuilt { skb: number, flow: hash, len: len as u32 });
+            let (page, frags) = (Some(page), Vec::new());
+            let skb = SkBuff { number, hash, napi_id, buf, page, len, frags, csum_unnecessary };
+            up(core, skb, &written);
             continue;
         }
-        open = match (open.take(), frag) {
-            (Some(mut skb), Some(frag)) => {
-                skb.add_rx_frag(frag);
-                Some(skb)
-            }
-            (None, Some(frag)) => Some(SkBuff::build(frag)),
-            (open, None) => open,
-        };
-        if let Some(skb) = open.take_if(|_| ends) {
+        open = add_part(open.take(), part);
+        if let Some(mut skb) = open.take_if(|_| ends) {
             done.bytes = done.bytes.saturating_add(skb.len as u32);
-            deliver(core, skb, number, napi.napi_id(), &written);
+            skb.number = number;
+            skb.napi_id = napi.napi_id();
+            (skb.hash, skb.csum_unnecessary) = skb_fields(&written);
+            emit(Event::SkbBuilt { skb: skb.number, flow: skb.hash, len: skb.len as u32 });
+            up(core, skb, &written);
         }
     }
     if open.is_some() {
@@ -79,57 +81,71 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
 }
 
 /// The descriptor at `next_to_clean`, if the device wrote it back.
-fn next(core: &Core, ring: &RxRing) -> Option<WriteBack> {
-    let dma = &*core.below.dma;
+#[inline(always)]
+fn next(ring: &RxRing) -> Option<WriteBack> {
     let (at, _) = ring.current();
-    let len = (dma.load32(at + LENGTH_WORD, Relaxed) & 0xffff) as usize;
+    let len = (ring.desc.load32(at + LENGTH_WORD, Relaxed) & 0xffff) as usize;
     if len == 0 {
         return None;
     }
     // The other words may be read only after the length was seen.
     dma_rmb();
-    let [info, hash, status] = dma.read_words(at);
+    let [info, hash, status] = ring.desc.read_words(at);
     Some(WriteBack { info, hash, status, len })
 }
 
-/// The buffer becomes part of a packet; its page goes on in the ring, unless the stack still has
-/// the other half.
-#[inline]
+/// The buffer becomes part of a packet: its address, its page and how much of it. The page goes on
+/// in the ring, unless the stack still has the other half.
+#[inline(always)]
 fn take_buffer(
     core: &Core,
     ring: &RxRing,
     buffer: Option<RxBuffer>,
     written: &WriteBack,
-) -> Option<Frag> {
+) -> Option<(DmaAddr, Page, usize)> {
     let dma = &*core.below.dma;
-    let mut buffer = buffer?;
-    let buf = buffer.page.half(buffer.half);
+    let RxBuffer { page, half, .. } = buffer?;
+    let buf = page.half(half);
     dma.unmap_buf(buf);
-    buffer.mapped = false;
     // What a device says of a length is not to be believed.
     let len = written.len.min(dma.buf_len());
     // Looked at before the half is handed over: afterwards the stack may be done with it already.
-    let only_me = buffer.page.count() == 1;
-    buffer.page.get();
+    let only_me = page.count() == 1;
+    page.get();
     dma.hand_up(buf);
-    let page = Some(buffer.page.clone());
+    let kept = page.clone();
     if only_me {
-        buffer.half ^= 1;
-        ring.reuse_rx_page(buffer);
+        ring.reuse_rx_page(page, half ^ 1);
     } else {
-        buffer.page.put(dma);
+        page.put(dma);
     }
-    Some(Frag { buf, page, len })
+    Some((buf, kept, len))
 }
 
-/// `ixgbe_process_skb_fields`, then up; a frame with an error ends here (`ixgbe_cleanup_headers`).
-#[inline]
-fn deliver(core: &Core, mut skb: SkBuff, number: u64, napi_id: u32, written: &WriteBack) {
-    skb.number = number;
-    skb.napi_id = napi_id;
-    skb.hash = if written.info & rx::RSS_TYPE != 0 { written.hash } else { 0 };
-    skb.csum_unnecessary = checksum_ok(written);
-    emit(Event::SkbBuilt { skb: skb.number, flow: skb.hash, len: skb.len as u32 });
+/// A packet of several buffers, with the next of them.
+#[cold]
+fn add_part(open: Option<SkBuff>, part: Option<(DmaAddr, Page, usize)>) -> Option<SkBuff> {
+    let Some((buf, page, len)) = part else { return open };
+    let frag = Frag { buf, page: Some(page), len };
+    Some(match open {
+        Some(mut skb) => {
+            skb.add_rx_frag(frag);
+            skb
+        }
+        None => SkBuff::build(frag),
+    })
+}
+
+/// `ixgbe_process_skb_fields`: hash, and whether the checksum is known to be good.
+#[inline(always)]
+fn skb_fields(written: &WriteBack) -> (u32, bool) {
+    let hash = if written.info & rx::RSS_TYPE != 0 { written.hash } else { 0 };
+    (hash, checksum_ok(written))
+}
+
+/// A whole packet goes up; a frame with an error ends here (`ixgbe_cleanup_headers`).
+#[inline(always)]
+fn up(core: &Core, skb: SkBuff, written: &WriteBack) {
     if written.status & rx::RXE != 0 {
         core.net.kfree_skb(skb, "rx_error");
     } else {

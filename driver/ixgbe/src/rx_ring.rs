@@ -6,7 +6,7 @@
 
 use crate::{Core, VALID_BEFORE_USE};
 use pollproof_events::{emit, Event, TailRing};
-use pollproof_kapi::{Below, Dma, DmaAddr, Layout, NoMemory};
+use pollproof_kapi::{Below, Coherent, Dma, DmaAddr, Layout, NoMemory};
 use pollproof_netcore::{Page, SkBuff};
 use pollproof_regs::ixgbe::pci::BAR_CSR;
 use pollproof_regs::ixgbe_desc::BYTES;
@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicU64;
 pub(crate) const RX_BUFFER_WRITE: u32 = 16;
 
 /// Word of a descriptor that says by its length that the device wrote it back.
-pub(crate) const LENGTH_WORD: u64 = 12;
+pub(crate) const LENGTH_WORD: u32 = 12;
 
 /// A page in the ring, and which half of it is posted (`struct ixgbe_rx_buffer`).
 #[derive(Clone, Debug)]
@@ -53,10 +53,10 @@ pub struct RxStats {
 pub struct RxRing {
     /// Number of the queue.
     pub index: u32,
-    /// Descriptors.
+    /// Number of descriptors.
     pub count: u32,
-    /// Bus address of the descriptors.
-    pub desc: DmaAddr,
+    /// Descriptors.
+    pub(crate) desc: Coherent,
     /// Counters.
     pub stats: RxStats,
     /// First descriptor that the driver has not given to the device.
@@ -100,7 +100,7 @@ impl RxRing {
             stride_bytes: BYTES,
             marked: 1 << (LENGTH_WORD / 4),
         };
-        let desc = below.dma.alloc_coherent((count * BYTES) as usize, layout)?;
+        let desc = Coherent::alloc(&below.dma, (count * BYTES) as usize, layout)?;
         let word = |name| PlainU32::new(0, What { rule: "SINGLE-CONSUMER", name });
         Ok(Self {
             index,
@@ -123,13 +123,13 @@ impl RxRing {
         u64::from(map::RDT + 0x40 * self.index)
     }
 
-    fn at(&self, index: u32) -> DmaAddr {
-        self.desc + u64::from(index * BYTES)
+    fn at(&self, index: u32) -> u32 {
+        index * BYTES
     }
 
-    /// The descriptor at `next_to_clean`: its place, and its running number.
+    /// The place of the descriptor at `next_to_clean`, and its running number.
     #[inline]
-    pub(crate) fn current(&self) -> (DmaAddr, u32) {
+    pub(crate) fn current(&self) -> (u32, u32) {
         (self.at(self.next_to_clean.get()), self.consumed.get())
     }
 
@@ -172,10 +172,10 @@ impl RxRing {
 
     /// `ixgbe_reuse_rx_page`: the page goes back into the ring, where the next one is wanted.
     #[inline]
-    pub(crate) fn reuse_rx_page(&self, buffer: RxBuffer) {
+    pub(crate) fn reuse_rx_page(&self, page: Page, half: u8) {
         let to = self.next_to_alloc.get();
         self.next_to_alloc.set(self.after(to));
-        self.put_buffer(to, buffer);
+        self.put_buffer(to, page, half, false);
     }
 
     #[inline]
@@ -185,10 +185,10 @@ impl RxRing {
     }
 
     #[inline]
-    fn put_buffer(&self, index: u32, buffer: RxBuffer) {
+    fn put_buffer(&self, index: u32, page: Page, half: u8, mapped: bool) {
         self.buffers.with(|all| {
             if let Some(slot) = all.get_mut(index as usize) {
-                *slot = Some(buffer);
+                *slot = Some(RxBuffer { page, half, mapped });
             }
         });
     }
@@ -196,12 +196,11 @@ impl RxRing {
     /// `ixgbe_alloc_rx_buffers`: gives up to `count` descriptors to the device, as long as there is
     /// memory, and tells it by one write of the tail.
     pub(crate) fn alloc_rx_buffers(&self, core: &Core, count: u32) {
-        let dma = &*core.below.dma;
         let first = self.next_to_use.get();
         let (mut index, mut given) = (first, 0);
         while given < count.min(self.desc_unused()) {
             let Some(buf) = self.mapped_buffer(core, index) else { break };
-            self.write_descriptor(dma, index, buf);
+            self.write_descriptor(index, buf);
             index = self.after(index);
             given += 1;
         }
@@ -209,7 +208,7 @@ impl RxRing {
             return;
         }
         // Nobody has given this one to the device: an old length in it must not pass for news.
-        dma.store32(self.at(index) + LENGTH_WORD, 0, Relaxed);
+        self.desc.store32(self.at(index) + LENGTH_WORD, 0, Relaxed);
         self.next_to_use.set(index);
         self.next_to_alloc.set(index);
         let producer = self.produced.get().wrapping_add(given);
@@ -251,17 +250,17 @@ impl RxRing {
         };
         self.stats.pages.fetch_add(1, Relaxed);
         let half = page.half(0);
-        self.put_buffer(index, RxBuffer { page, half: 0, mapped: true });
+        self.put_buffer(index, page, 0, true);
         Some(half)
     }
 
     /// The read format: packet address, and a header address of 0, whose lowest bit is DD.
     #[inline]
-    fn write_descriptor(&self, dma: &(dyn Dma + 'static), index: u32, buf: DmaAddr) {
+    fn write_descriptor(&self, index: u32, buf: DmaAddr) {
         let at = self.at(index);
         emit(Event::Descriptor { tail: self.tail(), index, buf });
-        dma.write_words(at, &[buf as u32, (buf >> 32) as u32, 0]);
-        dma.store32(at + LENGTH_WORD, 0, Relaxed);
+        self.desc.write_words(at, [buf as u32, (buf >> 32) as u32, 0]);
+        self.desc.store32(at + LENGTH_WORD, 0, Relaxed);
     }
 
     /// Descriptors between clean and use.
@@ -270,9 +269,9 @@ impl RxRing {
     }
 
     /// An empty ring, as the device will find it (`ixgbe_configure_rx_ring`).
-    pub(crate) fn begin(&self, below: &Below) {
+    pub(crate) fn begin(&self) {
         for index in 0..self.count {
-            below.dma.store32(self.at(index) + LENGTH_WORD, 0, Relaxed);
+            self.desc.store32(self.at(index) + LENGTH_WORD, 0, Relaxed);
         }
         for word in [&self.next_to_use, &self.next_to_clean, &self.next_to_alloc] {
             word.set(0);
@@ -304,8 +303,8 @@ impl RxRing {
     }
 
     /// `ixgbe_free_rx_resources`.
-    pub(crate) fn release(&self, below: &Below) {
-        below.dma.free_coherent(self.desc);
+    pub(crate) fn release(&self) {
+        self.desc.free();
     }
 
     /// Its state; only when nothing runs.

@@ -4,6 +4,10 @@
 //! recorder implement them; somebody else's Rust driver plugs in here too. All methods take `&self`
 //! and all traits are `Send + Sync`, since a driver's contexts run beside each other.
 
+mod coherent;
+
+pub use coherent::{Coherent, Mapping};
+
 use pollproof_sync::engine::Loc;
 use pollproof_sync::Ordering;
 use std::panic::Location;
@@ -58,17 +62,9 @@ pub trait Dma: Send + Sync {
     fn read32_at(&self, addr: DmaAddr, at: Loc) -> u32;
     /// Plain store of a word of coherent memory.
     fn write32_at(&self, addr: DmaAddr, value: u32, at: Loc);
-    /// Plain loads of words that lie behind each other.
-    fn read_words_at(&self, addr: DmaAddr, into: &mut [u32], at: Loc) {
-        for (word, n) in into.iter_mut().zip(0u64..) {
-            *word = self.read32_at(addr + 4 * n, at);
-        }
-    }
-    /// Plain stores of words that lie behind each other.
-    fn write_words_at(&self, addr: DmaAddr, from: &[u32], at: Loc) {
-        for (&word, n) in from.iter().zip(0u64..) {
-            self.write32_at(addr + 4 * n, word, at);
-        }
+    /// The memory of the area at `addr` itself, where the host need not see each access.
+    fn mapping(&self, _addr: DmaAddr) -> Option<Mapping> {
+        None
     }
 
     /// A packet buffer, owned by the driver.
@@ -120,22 +116,6 @@ impl dyn Dma {
     #[track_caller]
     pub fn write32(&self, addr: DmaAddr, value: u32) {
         self.write32_at(addr, value, Location::caller());
-    }
-
-    /// Plain loads of `N` words that lie behind each other.
-    #[inline]
-    #[track_caller]
-    pub fn read_words<const N: usize>(&self, addr: DmaAddr) -> [u32; N] {
-        let mut words = [0; N];
-        self.read_words_at(addr, &mut words, Location::caller());
-        words
-    }
-
-    /// Plain stores of words that lie behind each other.
-    #[inline]
-    #[track_caller]
-    pub fn write_words(&self, addr: DmaAddr, words: &[u32]) {
-        self.write_words_at(addr, words, Location::caller());
     }
 }
 

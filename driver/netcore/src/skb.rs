@@ -38,7 +38,7 @@ pub struct Frag {
 
 impl SkBuff {
     /// `build_skb`: a packet whose head is in `frag`.
-    #[inline]
+    #[inline(always)]
     pub fn build(frag: Frag) -> Self {
         Self {
             number: 0,
@@ -77,7 +77,7 @@ impl SkBuff {
     }
 
     /// Gives all buffers back; nothing but to drop it is left to do.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&self, dma: &dyn Dma) {
         release(dma, self.buf, self.page.as_ref());
         for frag in &self.frags {

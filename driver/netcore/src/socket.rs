@@ -81,14 +81,11 @@ impl Ledger {
 
 impl Net {
     /// `napi_gro_receive`: passes through to the socket, see the crate's documentation.
-    #[inline]
-    pub fn napi_gro_receive(&self, skb: SkBuff) {
-        self.netif_receive_skb(skb);
-    }
-
+    ///
     /// `netif_receive_skb`, protocol and socket lookup in one: queues the packet to its socket.
-    #[inline]
-    fn netif_receive_skb(&self, skb: SkBuff) {
+    #[inline(always)]
+    pub fn napi_gro_receive(&self, skb: SkBuff) {
+        let (number, flow) = (skb.number, skb.hash);
         self.ledger.packets.add(1);
         self.ledger.bytes.add(skb.len as u64);
         // sk_mark_ll.
@@ -96,7 +93,6 @@ impl Net {
         if self.ledger.keep == Keep::Bytes {
             self.keep(&skb);
         }
-        let (number, flow) = (skb.number, skb.hash);
         if self.options.rcv_queue == 0 {
             // The reader takes it at once.
             skb.release(&*self.below.dma);
@@ -106,6 +102,7 @@ impl Net {
         emit(Event::SkbEnd { skb: number, flow, end: SkbEnd::Socket(flow) });
     }
 
+    #[inline(never)]
     fn keep(&self, skb: &SkBuff) {
         let bytes = skb.copy_bits(&*self.below.dma);
         lock(&self.ledger.arrivals).push(Arrival {
@@ -118,6 +115,7 @@ impl Net {
     }
 
     /// The reader takes a packet when so many others came after it.
+    #[inline(never)]
     fn queue_to_socket(&self, skb: SkBuff) {
         let limit = self.options.rcv_queue;
         let queue = |unread: &mut VecDeque<SkBuff>| {

@@ -3,12 +3,29 @@
 use crate::ledger::{Ledger, Move, Place};
 use crate::{AllocError, AreaLayout, Config, Counters, FailPlan, BUF_BASE};
 use pollproof_events::{emit, Event, Owner, What};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, Ordering::Relaxed};
+use std::sync::Arc;
+
+/// A coherent area, which a driver may have mapped.
+#[derive(Clone, Debug)]
+pub struct Mapped {
+    /// Its words; bytes are in little-endian order.
+    pub words: Arc<[AtomicU32]>,
+    /// It was given back.
+    pub freed: Arc<AtomicBool>,
+}
+
+impl Mapped {
+    fn new(bytes: usize) -> Self {
+        let words = (0..bytes.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
+        Self { words, freed: Arc::new(AtomicBool::new(false)) }
+    }
+}
 
 /// Fast memory of one thread.
 pub struct HostMem {
     ledger: Ledger,
-    areas: Vec<Vec<u8>>,
+    areas: Vec<Mapped>,
     bufs: Vec<Box<[u8]>>,
 }
 
@@ -23,41 +40,54 @@ impl HostMem {
     /// The device reads memory; `into` is zeroed and false given when it may not.
     #[track_caller]
     pub fn dma_read(&mut self, addr: u64, into: &mut [u8], what: What) -> bool {
-        let from = if addr >= BUF_BASE {
-            self.ledger
-                .device_buf(addr, into.len(), false)
-                .map(|(buf, offset)| &self.bufs[buf][offset..])
+        let len = into.len();
+        let may = if addr >= BUF_BASE {
+            let from = self.ledger.device_buf(addr, len, false);
+            from.map(|(buf, offset)| into.copy_from_slice(&self.bufs[buf][offset..offset + len]))
         } else {
-            self.ledger
-                .place(addr, into.len(), Owner::Device)
-                .map(|p| &self.areas[p.area][p.offset..])
+            let words = self.words(addr, len, Owner::Device);
+            words.map(|words| {
+                for (bytes, word) in into.chunks_exact_mut(4).zip(words) {
+                    bytes.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+                }
+            })
         };
-        let Some(from) = from else {
-            into.fill(0);
-            return false;
-        };
-        emit(Event::DmaRead { addr, len: into.len() as u32, what });
-        into.copy_from_slice(&from[..into.len()]);
-        true
+        match may {
+            Some(()) => emit(Event::DmaRead { addr, len: len as u32, what }),
+            None => into.fill(0),
+        }
+        may.is_some()
     }
 
     /// The device writes memory; nothing happens and false is given when it may not.
     #[inline]
     #[track_caller]
     pub fn dma_write(&mut self, addr: u64, bytes: &[u8], what: What) -> bool {
-        let to = if addr >= BUF_BASE {
-            self.ledger
-                .device_buf(addr, bytes.len(), true)
-                .map(|(buf, offset)| &mut self.bufs[buf][offset..])
+        let len = bytes.len();
+        let may = if addr >= BUF_BASE {
+            let to = self.ledger.device_buf(addr, len, true);
+            to.map(|(buf, offset)| self.bufs[buf][offset..offset + len].copy_from_slice(bytes))
         } else {
-            self.ledger
-                .place(addr, bytes.len(), Owner::Device)
-                .map(|p| &mut self.areas[p.area][p.offset..])
+            let words = self.words(addr, len, Owner::Device);
+            words.map(|words| {
+                for (word, bytes) in words.iter().zip(bytes.as_chunks().0) {
+                    word.store(u32::from_le_bytes(*bytes), Relaxed);
+                }
+            })
         };
-        let Some(to) = to else { return false };
-        emit(Event::DmaWrite { addr, len: bytes.len() as u32, what });
-        to[..bytes.len()].copy_from_slice(bytes);
-        true
+        if may.is_some() {
+            emit(Event::DmaWrite { addr, len: len as u32, what });
+        }
+        may.is_some()
+    }
+
+    /// The words of `len` bytes of a coherent area.
+    #[inline]
+    #[track_caller]
+    fn words(&mut self, addr: u64, len: usize, by: Owner) -> Option<&[AtomicU32]> {
+        let place = self.ledger.place(addr, len, by)?;
+        let from = place.offset / 4;
+        self.areas[place.area].words.get(from..from + len / 4)
     }
 
     // CPU side.
@@ -65,37 +95,43 @@ impl HostMem {
     /// Coherent zeroed memory, aligned to 4 KiB.
     pub fn alloc_coherent(&mut self, len: usize, layout: AreaLayout) -> Result<u64, AllocError> {
         let (index, addr) = self.ledger.alloc_area(len, layout)?;
-        let bytes = vec![0; len.next_multiple_of(4)];
+        let area = Mapped::new(len);
         if index < self.areas.len() {
-            self.areas[index] = bytes;
+            self.areas[index] = area;
         } else {
-            self.areas.push(bytes);
+            self.areas.push(area);
         }
         Ok(addr)
+    }
+
+    /// The memory of the area at `addr` itself.
+    pub fn mapped(&mut self, addr: u64) -> Option<Mapped> {
+        let place = self.ledger.place(addr, 4, Owner::Driver)?;
+        self.areas.get(place.area).cloned()
     }
 
     /// Gives coherent memory back.
     #[track_caller]
     pub fn free_coherent(&mut self, addr: u64) {
         if let Some(index) = self.ledger.free_area(addr) {
-            self.areas[index] = Vec::new();
+            self.areas[index].freed.store(true, Relaxed);
+            self.areas[index] = Mapped::new(0);
         }
     }
 
-    #[inline(always)]
+    #[inline]
     #[track_caller]
-    fn word(&mut self, addr: u64) -> Option<(Place, &mut [u8; 4])> {
+    fn word(&mut self, addr: u64) -> Option<(Place, &AtomicU32)> {
         let place = self.ledger.place(addr, 4, Owner::Driver)?;
-        let word = self.areas[place.area].get_mut(place.offset..)?.first_chunk_mut()?;
-        Some((place, word))
+        Some((place, self.areas[place.area].words.get(place.offset / 4)?))
     }
 
     /// Marked load of a word; 0 when it may not be read.
     #[inline]
     #[track_caller]
-    pub fn load32(&mut self, addr: u64, _order: Ordering) -> u32 {
+    pub fn load32(&mut self, addr: u64, order: Ordering) -> u32 {
         let Some((place, word)) = self.word(addr) else { return 0 };
-        let value = u32::from_le_bytes(*word);
+        let value = word.load(order);
         check_marked(self.ledger.layout(place), place, addr);
         value
     }
@@ -103,9 +139,9 @@ impl HostMem {
     /// Marked store of a word.
     #[inline]
     #[track_caller]
-    pub fn store32(&mut self, addr: u64, value: u32, _order: Ordering) {
+    pub fn store32(&mut self, addr: u64, value: u32, order: Ordering) {
         if let Some((place, word)) = self.word(addr) {
-            *word = value.to_le_bytes();
+            word.store(value, order);
             check_marked(self.ledger.layout(place), place, addr);
         }
     }
@@ -114,7 +150,7 @@ impl HostMem {
     #[inline]
     #[track_caller]
     pub fn read32(&mut self, addr: u64) -> u32 {
-        self.word(addr).map_or(0, |(_, word)| u32::from_le_bytes(*word))
+        self.word(addr).map_or(0, |(_, word)| word.load(Relaxed))
     }
 
     /// Plain store of a word.
@@ -122,36 +158,7 @@ impl HostMem {
     #[track_caller]
     pub fn write32(&mut self, addr: u64, value: u32) {
         if let Some((_, word)) = self.word(addr) {
-            *word = value.to_le_bytes();
-        }
-    }
-
-    /// Plain loads of words that lie behind each other; zeros when they may not be read.
-    #[inline]
-    #[track_caller]
-    pub fn read_words(&mut self, addr: u64, into: &mut [u32]) {
-        let len = 4 * into.len();
-        let place = self.ledger.place(addr, len, Owner::Driver);
-        let words = place.and_then(|p| self.areas[p.area].get(p.offset..p.offset + len));
-        match words {
-            Some(bytes) => {
-                for (word, bytes) in into.iter_mut().zip(bytes.chunks_exact(4)) {
-                    *word = bytes.first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
-                }
-            }
-            None => into.fill(0),
-        }
-    }
-
-    /// Plain stores of words that lie behind each other.
-    #[inline]
-    #[track_caller]
-    pub fn write_words(&mut self, addr: u64, from: &[u32]) {
-        let len = 4 * from.len();
-        let place = self.ledger.place(addr, len, Owner::Driver);
-        let words = place.and_then(|p| self.areas[p.area].get_mut(p.offset..p.offset + len));
-        for (bytes, word) in words.unwrap_or_default().chunks_exact_mut(4).zip(from) {
-            bytes.copy_from_slice(&word.to_le_bytes());
+            word.store(value, Relaxed);
         }
     }
 

@@ -17,6 +17,6 @@ mod ledger;
 mod shared;
 
 pub use config::{AllocError, AreaLayout, Config, Counters, FailPlan};
-pub use host::HostMem;
+pub use host::{HostMem, Mapped};
 pub use ledger::{BUF_BASE, COHERENT_BASE};
 pub use shared::SharedMem;

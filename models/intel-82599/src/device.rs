@@ -18,11 +18,11 @@ use crate::sfp::Sfp;
 use crate::tx::TxEngine;
 use crate::txq::{TxQueue, TX_STALLED};
 use crate::{Misuse, Params, Stats};
-use pollproof_pcie::{MsixTable, Outbound};
+use pollproof_pcie::{MsixTable, Outbound, Ring};
 use pollproof_regs::ixgbe::QUEUES;
 use pollproof_regs::ixgbe_map as map;
 use pollproof_regs::ixgbe_stat as stat;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// One port of an 82599. See the crate for how it is driven.
 pub struct Intel82599 {
@@ -38,7 +38,7 @@ pub struct Intel82599 {
     pub(crate) link: Link,
     pub(crate) flow: FlowControl,
     pub(crate) rxq: Vec<RxQueue>,
-    pub(crate) fifo: VecDeque<Arrived>,
+    pub(crate) fifo: Ring<Arrived>,
     pub(crate) fifo_bytes: u32,
     pub(crate) toeplitz: Option<Toeplitz>,
     pub(crate) rsc: Vec<Aggregate>,
@@ -69,7 +69,7 @@ impl Intel82599 {
             link: Link::new(),
             flow: FlowControl::default(),
             rxq: vec![RxQueue::default(); QUEUES as usize],
-            fifo: VecDeque::new(),
+            fifo: Ring::default(),
             fifo_bytes: 0,
             toeplitz: None,
             rsc: Vec::new(),
@@ -187,7 +187,33 @@ impl Intel82599 {
     /// That request was performed.
     #[inline]
     pub fn front_done(&mut self) {
-        self.out.pop();
+        self.out.drop_front();
+    }
+
+    /// The next request leaves for the bus. It stays where it is until it has [`Self::arrived`],
+    /// and arrives in order; a reset no longer takes it back. Not to be mixed with [`Self::pop`].
+    #[inline]
+    pub fn depart(&mut self) -> Option<&Outbound> {
+        let was_full = self.out.len() >= self.params.out_limit;
+        if !self.out.depart() {
+            return None;
+        }
+        if was_full {
+            self.pump();
+        }
+        self.out.departed()
+    }
+
+    /// The request that arrives next.
+    #[inline]
+    pub fn on_bus(&self) -> Option<&Outbound> {
+        self.out.on_bus()
+    }
+
+    /// That request arrived.
+    #[inline]
+    pub fn arrived(&mut self) {
+        self.out.arrived();
     }
 
     /// Whether no request waits for the bus and no frame at the wire.
@@ -229,6 +255,7 @@ impl Intel82599 {
         }
     }
 
+    #[inline(never)]
     fn fetch_stalled(&mut self) {
         for n in std::mem::take(&mut self.stalled).iter() {
             if n < TX_STALLED {
@@ -256,6 +283,7 @@ impl Intel82599 {
     }
 
     /// Fires the vectors that are due.
+    #[inline(never)]
     fn interrupt(&mut self) {
         while let Some(vector) = self.irq.due(self.now_ps) {
             if !self.may_master() {

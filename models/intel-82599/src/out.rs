@@ -1,8 +1,7 @@
 //! What waits for the bus, and which reads are under way.
 
 use pollproof_events::What;
-use pollproof_pcie::{Outbound, Payload};
-use std::collections::VecDeque;
+use pollproof_pcie::{Outbound, Payload, Ring};
 
 /// Why the device reads memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +23,9 @@ struct Slot {
 /// Requests in order, and open reads by tag.
 #[derive(Default)]
 pub(crate) struct Out {
-    items: VecDeque<Outbound>,
+    items: Ring<Outbound>,
+    /// So many of them are on the bus.
+    on_bus: usize,
     slots: Vec<Slot>,
     free: Vec<u16>,
     open: usize,
@@ -36,7 +37,7 @@ const READS_MAX: usize = 32_768;
 impl Out {
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.items.len()
+        self.items.len() - self.on_bus
     }
 
     /// Reads that were queued and are not answered.
@@ -49,13 +50,14 @@ impl Out {
         self.open < READS_MAX
     }
 
+    /// Queues a write; its payload is made where it waits.
     #[inline(always)]
-    pub(crate) fn write(&mut self, addr: u64, payload: Payload, what: What) {
-        self.items.push_back(Outbound::DmaWrite { addr, payload, what });
+    pub(crate) fn write(&mut self, addr: u64, payload: impl FnOnce() -> Payload, what: What) {
+        self.items.push_with(|| Outbound::DmaWrite { addr, payload: payload(), what });
     }
 
     pub(crate) fn msix(&mut self, vector: u32) {
-        self.items.push_back(Outbound::Msix { vector });
+        self.items.push_with(|| Outbound::Msix { vector });
     }
 
     /// Queues a read; ask [`Self::can_read`] first.
@@ -72,7 +74,7 @@ impl Out {
         entry.read = Some(read);
         self.open += 1;
         let tag = u32::from(entry.generation) << 16 | u32::from(slot);
-        self.items.push_back(Outbound::DmaRead { tag, addr, len, what });
+        self.items.push_with(|| Outbound::DmaRead { tag, addr, len, what });
     }
 
     /// Closes the read of `tag`.
@@ -88,23 +90,66 @@ impl Out {
         Some(read)
     }
 
+    /// The next request.
     #[inline]
     pub(crate) fn front(&self) -> Option<&Outbound> {
-        self.items.front()
+        self.items.get(self.on_bus)
     }
 
+    /// It was performed at once.
+    #[inline]
+    pub(crate) fn drop_front(&mut self) {
+        if self.on_bus == 0 {
+            self.items.drop_front();
+        }
+    }
+
+    /// The next request leaves and stays where it is until it arrives; false when there is none.
+    #[inline]
+    pub(crate) fn depart(&mut self) -> bool {
+        let is_there = self.on_bus < self.items.len();
+        self.on_bus += usize::from(is_there);
+        is_there
+    }
+
+    /// The request that left last.
+    #[inline]
+    pub(crate) fn departed(&self) -> Option<&Outbound> {
+        self.items.get(self.on_bus.checked_sub(1)?)
+    }
+
+    /// The request that arrives next.
+    #[inline]
+    pub(crate) fn on_bus(&self) -> Option<&Outbound> {
+        self.items.front().filter(|_| self.on_bus != 0)
+    }
+
+    /// It arrived.
+    #[inline]
+    pub(crate) fn arrived(&mut self) {
+        if self.on_bus != 0 {
+            self.on_bus -= 1;
+            self.items.drop_front();
+        }
+    }
+
+    /// Takes the next request out, when none is on the bus.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Outbound> {
-        self.items.pop_front()
+        if self.on_bus != 0 {
+            return None;
+        }
+        self.items.pop()
     }
 
     /// A reset: nothing that waits goes out, and nobody looks at what is under way.
     pub(crate) fn abandon(&mut self) {
-        for item in std::mem::take(&mut self.items) {
-            if let Outbound::DmaRead { tag, .. } = item {
+        for n in self.on_bus..self.items.len() {
+            if let Some(&Outbound::DmaRead { tag, .. }) = self.items.get(n) {
                 self.take_read(tag);
             }
         }
+        self.items.truncate(self.on_bus);
         for slot in &mut self.slots {
             slot.read = slot.read.map(|_| Read::Abandoned);
         }
@@ -129,5 +174,24 @@ mod tests {
         assert_eq!(out.take_read(tag), Some(Read::Abandoned));
         assert_eq!(out.take_read(tag), None);
         assert_eq!(out.open(), 0);
+    }
+
+    #[test]
+    fn what_is_on_the_bus_arrives_in_order_and_outlasts_a_reset() {
+        let mut out = Out::default();
+        (1..=3).for_each(|vector| out.msix(vector));
+        let message = |vector| Some(&Outbound::Msix { vector }).cloned();
+        assert!(out.depart() && out.depart());
+        assert_eq!((out.len(), out.departed().cloned()), (1, message(2)));
+        assert_eq!((out.on_bus().cloned(), out.front().cloned()), (message(1), message(3)));
+        assert_eq!(out.pop(), None);
+        out.abandon();
+        out.msix(4);
+        out.arrived();
+        assert_eq!((out.on_bus().cloned(), out.front().cloned()), (message(2), message(4)));
+        out.arrived();
+        assert_eq!((out.on_bus(), out.len()), (None, 1));
+        assert_eq!(out.pop(), message(4));
+        assert!(!out.depart());
     }
 }

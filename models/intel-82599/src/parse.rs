@@ -6,9 +6,10 @@
 use pollproof_regs::ixgbe_desc::rx;
 
 /// What carries the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum L4 {
     /// Nothing that is known, or a fragment.
+    #[default]
     None,
     /// TCP.
     Tcp,
@@ -19,7 +20,7 @@ pub enum L4 {
 }
 
 /// The headers of one frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     /// Packet type bits as in the descriptor.
     pub packet_type: u32,
@@ -49,23 +50,8 @@ pub struct Headers {
     pub extended: bool,
 }
 
-const NONE: Headers = Headers {
-    packet_type: 0,
-    l3_at: 0,
-    l4_at: 0,
-    end: 0,
-    l4: L4::None,
-    ip_ok: None,
-    l4_ok: None,
-    udp_zero: false,
-    fragment: false,
-    ip_id: 0,
-    payload_sum: 0,
-    version: 0,
-    extended: false,
-};
-
 /// A big-endian half word.
+#[inline]
 pub(crate) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
@@ -77,20 +63,28 @@ pub(crate) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
 
 impl Headers {
     /// Looks at a frame; `vlan` is the EtherType of a tag.
+    #[inline(always)]
     pub fn of(frame: &[u8], vlan: u16) -> Self {
         let (kind, at) = match be16(frame, 12) {
             Some(kind) if kind == vlan => (be16(frame, 16), 18),
             kind => (kind, 14),
         };
-        let mut headers = NONE;
-        let _ = match kind {
-            Some(0x0800) => headers.ipv4(frame, at),
-            Some(0x86dd) => headers.ipv6(frame, at),
-            _ => None,
-        };
+        if kind != Some(0x0800) {
+            return if kind == Some(0x86dd) { Self::of_ipv6(frame, at) } else { Self::default() };
+        }
+        let mut headers = Self::default();
+        let _ = headers.ipv4(frame, at);
         headers
     }
 
+    #[inline(never)]
+    fn of_ipv6(frame: &[u8], at: usize) -> Self {
+        let mut headers = Self::default();
+        let _ = headers.ipv6(frame, at);
+        headers
+    }
+
+    #[inline(always)]
     fn ipv4(&mut self, frame: &[u8], at: usize) -> Option<()> {
         let header: &[u8; 20] = frame.get(at..)?.first_chunk()?;
         let len = 4 * usize::from(header[0] & 15);
@@ -151,6 +145,7 @@ impl Headers {
         Some(())
     }
 
+    #[inline(always)]
     fn transport(&mut self, protocol: u8, segment: &[u8], addresses: u64) {
         let (l4, kind, min) = match protocol {
             6 => (L4::Tcp, rx::TYPE_TCP, 20),
@@ -205,6 +200,7 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// A sum in 16 bits.
+#[inline]
 pub(crate) fn fold(mut sum: u64) -> u64 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -279,10 +275,10 @@ mod tests {
 
     #[test]
     fn cut_headers_are_nothing_known() {
-        assert_eq!(Headers::of(&[], 0x8100), NONE);
-        assert_eq!(Headers::of(&[0; 60], 0x8100), NONE);
+        assert_eq!(Headers::of(&[], 0x8100), Headers::default());
+        assert_eq!(Headers::of(&[0; 60], 0x8100), Headers::default());
         let mut cut = vec![0; 12];
         cut.extend([0x08, 0x00, 0x45]);
-        assert_eq!(Headers::of(&cut, 0x8100), NONE);
+        assert_eq!(Headers::of(&cut, 0x8100), Headers::default());
     }
 }

@@ -82,7 +82,7 @@ fn segment(a: &Arrived) -> Option<Segment> {
     if h.l4 != L4::Tcp || h.fragment {
         return None;
     }
-    let (bytes, at) = (&a.bytes[..], h.l4_at);
+    let (bytes, at) = (a.bytes(), h.l4_at);
     let tcp_len = 4 * usize::from(bytes.get(at + 12)? >> 4);
     let flags = *bytes.get(at + 13)?;
     let header_len = at + tcp_len;
@@ -123,25 +123,17 @@ impl Intel82599 {
     }
 
     /// A frame of a queue that coalesces; `None` when it goes its way alone.
-    #[inline]
     pub(crate) fn rsc_step(&mut self, a: &Arrived) -> Option<Step> {
-        if self.rx_get(a.queue, map::RSCCTL) & queue::RSCEN == 0 {
-            return None;
-        }
-        self.coalesce(a)
-    }
-
-    fn coalesce(&mut self, a: &Arrived) -> Option<Step> {
         let n = a.queue;
         if !self.rsc_on(n) {
             return None;
         }
         let mut segment = segment(a)?;
         let limits = self.csr.get(map::RSCDBU);
-        let small = (a.bytes.len() as u32 + 4) < limits & rdma::RSCSMALDIS;
+        let small = (a.bytes().len() as u32 + 4) < limits & rdma::RSCSMALDIS;
         let acks = self.params.rsc_merges_acks && limits & rdma::RSCACKDIS == 0;
         segment.eligible &= !small && (segment.payload != 0 || acks);
-        let mut key = [a.headers.addresses(&a.bytes), a.headers.ports(&a.bytes)].concat();
+        let mut key = [a.headers.addresses(a.bytes()), a.headers.ports(a.bytes())].concat();
         key.extend(a.vlan.unwrap_or(0).to_be_bytes());
         let open = self.rsc.iter().position(|g| g.first.queue == n && g.key == key);
         if let Some(at) = open {
@@ -215,7 +207,7 @@ impl Intel82599 {
         }
         let (index, descriptor) = self.take_rx(n, self.rx_get(n, map::SRRCTL))?;
         let addr = address(&descriptor);
-        let header = a.bytes.get(..shape.header_len)?.to_vec();
+        let header = a.bytes().get(..shape.header_len)?.to_vec();
         let next_seq = shape.seq.wrapping_add(shape.payload as u32);
         self.rsc.push(Aggregate {
             first: a.clone(),
@@ -270,7 +262,7 @@ impl Intel82599 {
             g.shape.ack = s.ack;
             g.number = a.number;
             g.push |= s.push;
-            update_header(&mut g.header, &a.bytes, g.first.headers.l4_at, s.stamped);
+            update_header(&mut g.header, a.bytes(), g.first.headers.l4_at, s.stamped);
         }
         self.fetch_rx(a.queue, 0);
         if s.push {
@@ -292,8 +284,9 @@ impl Intel82599 {
             let Some(g) = self.rsc.get_mut(at) else { return };
             g.slot.starts += u32::from(std::mem::take(&mut begins));
             let part = (buffer - g.slot.used).min((to - from) as u32);
-            let payload = Payload::slice(a.bytes.clone(), from, from + part as usize);
-            self.out.write(g.slot.addr.wrapping_add(u64::from(g.slot.used)), payload, What::Data);
+            let payload = a.window(from, from + part as usize);
+            let to = g.slot.addr.wrapping_add(u64::from(g.slot.used));
+            self.out.write(to, || payload, What::Data);
             g.slot.used += part;
             g.total += part;
             from += part as usize;
@@ -330,7 +323,7 @@ impl Intel82599 {
         let single = g.frames == 1 && g.descriptors == 1;
         if g.frames > 1 {
             finish_header(&mut g.header, &g.first, g.total, g.push);
-            self.out.write(g.first_addr, Payload::copy(&g.header), What::Data);
+            self.out.write(g.first_addr, || Payload::copy(&g.header), What::Data);
         }
         let count = if single { 0 } else { g.slot.starts + 1 };
         let [first, second] = self.rx_identity(&g.first, count);

@@ -10,7 +10,7 @@ use crate::rss::{self, Toeplitz};
 use crate::rxq::Done;
 use crate::{filter, flow, Intel82599, Misuse};
 use pollproof_events::{emit, Event, What};
-use pollproof_pcie::Payload;
+use pollproof_pcie::{Entry, Payload};
 use pollproof_regs::ixgbe::{eicr, fc, fctrl, hlreg0, mrqc, queue, rdma, sec, vlnctrl};
 use pollproof_regs::ixgbe_desc::{address, dword};
 use pollproof_regs::ixgbe_map as map;
@@ -30,10 +30,12 @@ pub enum MacError {
 }
 
 /// A frame in the packet buffer, classified.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Arrived {
     pub(crate) number: u64,
-    pub(crate) bytes: Arc<[u8]>,
+    /// Taken by the last request to the bus.
+    bytes: Option<Arc<[u8]>>,
+    len: u32,
     /// Bytes that it takes in the buffer.
     charge: u32,
     ready_ps: u64,
@@ -56,9 +58,28 @@ struct Class {
     vlan: Option<u16>,
 }
 
+impl Entry for Arrived {
+    #[inline]
+    fn clear(&mut self) {
+        self.bytes = None;
+    }
+}
+
 impl Arrived {
+    #[inline]
     pub(crate) fn ready_ps(&self) -> u64 {
         self.ready_ps
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.as_deref().unwrap_or_default()
+    }
+
+    /// The window `start..end` on its bytes.
+    pub(crate) fn window(&self, start: usize, end: usize) -> Payload {
+        let bytes = self.bytes.clone().unwrap_or_default();
+        Payload::slice(bytes, start, end)
     }
 }
 
@@ -133,17 +154,20 @@ impl Intel82599 {
         let is_tagged = kind == Some(self.vet());
         let Class { bytes, headers, queue, hash, vlan } = self.classify(bytes, is_tagged);
         self.fifo_bytes += charge;
-        self.fifo.push_back(Arrived {
+        let ready_ps = self.now_ps.saturating_add(self.params.rx_latency_ps);
+        let bad = error.is_some();
+        self.fifo.push_with(|| Arrived {
             number,
-            bytes,
+            len: bytes.len() as u32,
+            bytes: Some(bytes),
             charge,
-            ready_ps: self.now_ps.saturating_add(self.params.rx_latency_ps),
+            ready_ps,
             queue,
             headers,
             hash,
             vlan,
             inexact: passed.inexact,
-            bad: error.is_some(),
+            bad,
             looped,
         });
         self.check_fill();
@@ -212,7 +236,7 @@ impl Intel82599 {
     }
 
     /// Bytes as they go to memory, headers, queue, hash, tag.
-    #[inline]
+    #[inline(always)]
     fn classify(&mut self, bytes: Arc<[u8]>, is_tagged: bool) -> Class {
         let headers = Headers::of(&bytes, self.vet());
         let (queue, hash) = self.choose_queue(&bytes, &headers);
@@ -239,7 +263,7 @@ impl Intel82599 {
     }
 
     /// RSS: 128 entries of RETA, four bits each (8.2.3.7.15). Other modes go to queue 0.
-    #[inline]
+    #[inline(always)]
     fn choose_queue(&mut self, bytes: &[u8], headers: &Headers) -> (u32, (u32, u32)) {
         let control = self.csr.get(map::MRQC);
         if control & mrqc::MODE != mrqc::MODE_RSS {
@@ -263,43 +287,47 @@ impl Intel82599 {
         if !is_ready || !self.may_master() || self.out.len() >= self.params.out_limit {
             return false;
         }
-        // It stays where it is while it is looked at: a move costs as much as its write-back.
-        let mut fifo = std::mem::take(&mut self.fifo);
-        let leaves = fifo.front().is_some_and(|head| self.rx_head(head));
-        if leaves {
-            fifo.pop_front();
-        }
-        self.fifo = fifo;
-        if leaves {
-            self.check_fill();
-        }
-        leaves
-    }
-
-    /// The frame at the head of the buffer; false when it has to wait.
-    #[inline]
-    fn rx_head(&mut self, head: &Arrived) -> bool {
-        let step = if self.rxq.get(head.queue as usize).is_some_and(|q| q.enable.is_on()) {
-            self.rsc_step(head).unwrap_or_else(|| self.rx_plain(head))
-        } else {
+        let Some(head) = self.fifo.front() else { return false };
+        let (n, number, charge) = (head.queue, head.number, head.charge);
+        let step = if !self.rxq.get(n as usize).is_some_and(|q| q.enable.is_on()) {
             Step::Drop(Drop::QueueOff)
+        } else if self.rx_get(n, map::RSCCTL) & queue::RSCEN == 0 {
+            self.rx_plain(n)
+        } else {
+            self.rx_coalesced(n)
         };
         match step {
             Step::Wait => return false,
-            Step::Drop(why) => self.drop_frame(head.number, head.queue, why),
-            Step::Done => self.count_queue(head),
+            Step::Drop(_) => {}
+            Step::Done => self.count_queue(),
         }
-        self.fifo_bytes -= head.charge;
+        self.fifo_bytes -= charge;
+        self.fifo.drop_front();
+        if let Step::Drop(why) = step {
+            self.drop_frame(number, n, why);
+        }
+        self.check_fill();
         true
     }
 
-    fn count_queue(&mut self, head: &Arrived) {
+    /// The frame at the head, of a queue that coalesces.
+    fn rx_coalesced(&mut self, n: u32) -> Step {
+        let fifo = std::mem::take(&mut self.fifo);
+        let step = fifo.front().and_then(|head| self.rsc_step(head));
+        self.fifo = fifo;
+        step.unwrap_or_else(|| self.rx_plain(n))
+    }
+
+    /// Counts the frame at the head, which goes to memory.
+    #[inline]
+    fn count_queue(&mut self) {
+        let Some(head) = self.fifo.front() else { return };
         self.stats.rx_packets += 1;
         self.csr.count(stat::RXDGPC, 1);
         let map = self.csr.get(stat::RQSMR + head.queue / 4 * 4);
         let counter = map >> (8 * (head.queue % 4)) & 15;
         self.csr.count(stat::QPRC + 64 * counter, 1);
-        self.csr.count_pair(stat::QBRC_L + 64 * counter, head.bytes.len() as u32 + 4);
+        self.csr.count_pair(stat::QBRC_L + 64 * counter, head.len + 4);
     }
 
     /// Whether `need` descriptors are on chip, or what to do without them.
@@ -330,12 +358,14 @@ impl Intel82599 {
         }
     }
 
-    /// A frame by itself: data, then one write-back a buffer.
-    fn rx_plain(&mut self, head: &Arrived) -> Step {
-        let n = head.queue;
+    /// The frame at the head by itself: data, then one write-back a buffer. It stays where it is:
+    /// a move costs as much as its write-back.
+    #[inline(always)]
+    fn rx_plain(&mut self, n: u32) -> Step {
+        let Some(head) = self.fifo.front() else { return Step::Wait };
+        let (number, len) = (head.number, head.len);
         let srrctl = self.rx_get(n, map::SRRCTL);
         let buffer = (srrctl & queue::BSIZEPACKET) << 10;
-        let len = head.bytes.len() as u32;
         if buffer == 0 {
             return Step::Drop(Drop::Lost);
         }
@@ -347,10 +377,16 @@ impl Intel82599 {
         while at < len {
             let Some((index, descriptor)) = self.take_rx(n, srrctl) else { break };
             let end = len.min(at + buffer);
-            let payload = Payload::slice(head.bytes.clone(), at as usize, end as usize);
-            self.out.write(address(&descriptor), payload, What::Data);
+            let Some(head) = self.fifo.front_mut() else { break };
+            let to = address(&descriptor);
+            if let Some(bytes) = head.bytes.take_if(|_| at == 0 && end == len) {
+                self.out.write(to, || Payload::whole(bytes), What::Data);
+            } else {
+                self.out.write(to, || head.window(at as usize, end as usize), What::Data);
+            }
+            let Some(head) = self.fifo.front() else { break };
             let bytes = self.rx_descriptor(head, &descriptor, srrctl, end - at, end == len);
-            self.write_back_rx(n, index, bytes, Done { number: head.number, ends: end == len });
+            self.write_back_rx(n, index, bytes, Done { number, ends: end == len });
             at = end;
         }
         self.fetch_rx(n, 0);
@@ -358,7 +394,7 @@ impl Intel82599 {
     }
 
     /// Takes a descriptor and looks at what the driver wrote into it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_rx(&mut self, n: u32, srrctl: u32) -> Option<(u32, [u8; 16])> {
         let taken = self.rxq.get_mut(n as usize)?.take()?;
         let at = u64::from(n) << 32 | u64::from(taken.0);
@@ -407,7 +443,7 @@ impl Intel82599 {
 
     /// Frames, aggregates and queues are gone.
     pub(crate) fn reset_receive(&mut self) {
-        for head in std::mem::take(&mut self.fifo) {
+        while let Some(head) = self.fifo.pop() {
             self.drop_frame(head.number, head.queue, Drop::Lost);
         }
         self.fifo_bytes = 0;

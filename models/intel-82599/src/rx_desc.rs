@@ -8,6 +8,7 @@ use pollproof_regs::ixgbe_map as map;
 
 impl Intel82599 {
     /// Status bits, low half, and error bits, high half, of a last descriptor (7.1.6.2).
+    #[inline]
     fn rx_status(&self, a: &Arrived) -> u32 {
         let mut status = 0;
         let mut add = |condition: bool, bits: u32| status |= if condition { bits } else { 0 };
@@ -25,6 +26,7 @@ impl Intel82599 {
     }
 
     /// Dwords 0 and 1 of an advanced write-back.
+    #[inline]
     pub(crate) fn rx_identity(&self, a: &Arrived, rsc_count: u32) -> [u32; 2] {
         let control = self.csr.get(map::RXCSUM);
         let first = a.hash.0
@@ -41,12 +43,14 @@ impl Intel82599 {
     }
 
     /// Dwords 2 and 3 of the last descriptor of a frame, advanced form.
+    #[inline]
     pub(crate) fn rx_last(&self, a: &Arrived, len: u32) -> [u32; 2] {
         let tag = u32::from(a.vlan.unwrap_or(0));
         [self.rx_status(a) | rx::DD | rx::EOP, tag << 16 | len & 0xffff]
     }
 
     /// A write-back without coalescing, of either form.
+    #[inline(always)]
     pub(crate) fn rx_descriptor(
         &self,
         a: &Arrived,
@@ -60,6 +64,10 @@ impl Intel82599 {
             let [first, second] = self.rx_identity(a, 0);
             return build([first, second, status, length]);
         }
+        self.rx_legacy(a, read, status, length)
+    }
+
+    fn rx_legacy(&self, a: &Arrived, read: &[u8; 16], status: u32, length: u32) -> [u8; 16] {
         // Legacy (7.1.5): status and errors are bytes, the address stays.
         let errors =
             [(rx::RXE, rx::LEGACY_RXE), (rx::TCPE, rx::LEGACY_TCPE), (rx::IPE, rx::LEGACY_IPE)];

@@ -85,6 +85,7 @@ impl RxQueue {
     }
 
     /// Takes the next descriptor: its index and bytes.
+    #[inline(always)]
     pub(crate) fn take(&mut self) -> Option<(u32, [u8; 16])> {
         let descriptor = self.ring.pop()?;
         self.taken.push_back((descriptor.index, false));
@@ -307,11 +308,12 @@ impl Intel82599 {
 
     /// Hands a finished descriptor to write-back, as one unit of 16 bytes. `done` says
     /// of which frame, and whether that ends with it.
+    #[inline(always)]
     pub(crate) fn write_back_rx(&mut self, n: u32, index: u32, bytes: [u8; 16], done: Done) {
         let Some(q) = self.rxq.get_mut(n as usize) else { return };
         let Done { number, ends } = done;
         if self.params.rx_wb_batch <= 1 && q.held.is_empty() {
-            return self.write_back_one(n, &Held { index, bytes, number, ends });
+            return self.write_back_one(n, Held { index, bytes, number, ends });
         }
         q.held.push(Held { index, bytes, number, ends });
         if q.held.len() >= self.params.rx_wb_batch.max(1) as usize {
@@ -320,10 +322,11 @@ impl Intel82599 {
     }
 
     /// Writes back what is held and tells the queue's vector.
+    #[inline(never)]
     pub(crate) fn flush_rx(&mut self, n: u32) {
         let Some(q) = self.rxq.get_mut(n as usize).filter(|q| !q.held.is_empty()) else { return };
         let mut all = std::mem::take(&mut q.held);
-        all.drain(..).for_each(|held| self.write_back_one(n, &held));
+        all.drain(..).for_each(|held| self.write_back_one(n, held));
         // Its memory serves again.
         if let Some(q) = self.rxq.get_mut(n as usize) {
             q.held = all;
@@ -332,16 +335,17 @@ impl Intel82599 {
 
     /// Writes one back. A full buffer of an aggregate is no reason to interrupt: its packet is not
     /// done.
-    #[inline]
-    fn write_back_one(&mut self, n: u32, held: &Held) {
+    #[inline(always)]
+    fn write_back_one(&mut self, n: u32, held: Held) {
         let Some(q) = self.rxq.get_mut(n as usize) else { return };
-        self.out.write(q.ring.addr(held.index), Payload::descriptor(held.bytes), What::Cqe);
-        emit(Event::CqeWrite { cq: n, index: q.written, number: held.number });
+        let Held { index, bytes, number, ends } = held;
+        self.out.write(q.ring.addr(index), || Payload::descriptor(bytes), What::Cqe);
+        emit(Event::CqeWrite { cq: n, index: q.written, number });
         q.written = q.written.wrapping_add(1);
-        q.frames += u64::from(held.ends);
-        q.mark_written(held.index);
+        q.frames += u64::from(ends);
+        q.mark_written(index);
         self.stats.rx_write_backs += 1;
-        if held.ends {
+        if ends {
             self.irq.raise_queue(n, false);
         }
     }

@@ -80,7 +80,12 @@ impl Intel82599 {
     /// One step of the transmit path; false when nothing can move.
     #[inline]
     pub(crate) fn tx_step(&mut self) -> bool {
-        !self.tx.dry && (self.tx_send() || self.tx_take())
+        !self.tx.dry && self.tx_move()
+    }
+
+    #[inline(never)]
+    fn tx_move(&mut self) -> bool {
+        self.tx_send() || self.tx_take()
     }
 
     /// Descriptors came.

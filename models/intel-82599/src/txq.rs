@@ -220,12 +220,12 @@ impl Intel82599 {
         if low & queue::HEAD_WB != 0 {
             let head = (last.index + 1) % q.ring.size().max(1);
             let addr = u64::from(high) << 32 | u64::from(low & !3);
-            self.out.write(addr, Payload::copy(&head.to_le_bytes()), What::Record);
+            self.out.write(addr, || Payload::copy(&head.to_le_bytes()), What::Record);
             self.stats.tx_write_backs += 1;
         } else {
             for report in &reports {
                 let addr = q.ring.addr(report.index);
-                self.out.write(addr, Payload::copy(&report.bytes), What::Cqe);
+                self.out.write(addr, || Payload::copy(&report.bytes), What::Cqe);
                 self.stats.tx_write_backs += 1;
             }
         }

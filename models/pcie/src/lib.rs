@@ -8,8 +8,10 @@ mod link;
 mod msix;
 mod outbound;
 mod posted;
+mod ring;
 
 pub use link::{Link, LinkParams, GEN2_X8, GEN3_X8};
 pub use msix::MsixTable;
 pub use outbound::{Outbound, Payload};
 pub use posted::{PostedQueue, PostedWrite};
+pub use ring::{Entry, Ring};

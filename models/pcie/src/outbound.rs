@@ -32,7 +32,7 @@ impl Payload {
     }
 
     /// A descriptor of 16 bytes, inline.
-    #[inline]
+    #[inline(always)]
     pub fn descriptor(descriptor: [u8; 16]) -> Self {
         let mut bytes = [0; Self::INLINE];
         if let Some(front) = bytes.first_chunk_mut() {
@@ -50,6 +50,13 @@ impl Payload {
         } else {
             Self(Bytes::Slice { bytes: Arc::from(data), start: 0, end: data.len() as u32 })
         }
+    }
+
+    /// All of `bytes`.
+    #[inline(always)]
+    pub fn whole(bytes: Arc<[u8]>) -> Self {
+        let end = bytes.len() as u32;
+        Self(Bytes::Slice { bytes, start: 0, end })
     }
 
     /// The window `start..end` on `bytes`, cut to what there is.
@@ -110,6 +117,21 @@ pub enum Outbound {
         /// Vector.
         vector: u32,
     },
+}
+
+impl Default for Outbound {
+    /// Holds nothing: what is in a slot of a [`crate::Ring`] that is free.
+    #[inline]
+    fn default() -> Self {
+        Self::Msix { vector: 0 }
+    }
+}
+
+impl crate::Entry for Outbound {
+    #[inline]
+    fn clear(&mut self) {
+        *self = Self::Msix { vector: 0 };
+    }
 }
 
 #[cfg(test)]

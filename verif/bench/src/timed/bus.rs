@@ -1,9 +1,10 @@
 //! What crosses the bus in a timed run, and what arrives in order.
 
+use super::counts::Counts;
 use super::world::World;
 use super::{Device, Nic};
 use pollproof_events::What;
-use pollproof_pcie::{Link, Outbound};
+use pollproof_pcie::{Entry, Link, Outbound, Ring};
 use std::collections::VecDeque;
 
 /// Requests of the device are taken while its lane is taken for less than this, so that a full
@@ -52,21 +53,58 @@ impl<T> InOrder<T> {
         Some(item)
     }
 
-    #[inline]
-    pub fn first(&self) -> Option<&T> {
-        self.items.front().map(|(_, item)| item)
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter().map(|(_, item)| item)
     }
 }
 
+/// When a request that starts now arrives, and when the answer to a read is back.
+fn times(link: &mut Link, counts: &mut Counts, now_ps: u64, request: &Outbound) -> (u64, u64) {
+    match request {
+        Outbound::DmaWrite { payload, .. } => {
+            counts.dma_write(payload.len());
+            (link.write_ps(now_ps, payload.len() as u32), 0)
+        }
+        Outbound::DmaRead { len, .. } => {
+            counts.dma_read(*len as usize);
+            link.read_ps(now_ps, *len)
+        }
+        Outbound::Msix { .. } => (link.write_ps(now_ps, MSIX_BYTES), 0),
+    }
+}
+
 /// A request of the device on its way to memory.
-pub struct Crossing {
+#[derive(Default)]
+struct Crossing {
+    at_ps: u64,
     /// When the answer to a read is back.
-    pub back_ps: u64,
-    pub request: Outbound,
+    back_ps: u64,
+    /// The request itself, unless the device keeps it.
+    request: Outbound,
+}
+
+impl Entry for Crossing {
+    #[inline]
+    fn clear(&mut self) {
+        self.request.clear();
+    }
+}
+
+/// Requests on their way, in order, looked at where they are.
+#[derive(Default)]
+pub struct Crossings(Ring<Crossing>);
+
+impl Crossings {
+    /// When the first arrives; never is the end of time.
+    #[inline]
+    pub fn first_ps(&self) -> u64 {
+        self.0.front().map_or(u64::MAX, |c| c.at_ps)
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// What is left of a request when it was looked at.
@@ -123,6 +161,7 @@ impl<N: Nic> World<N> {
             return self.drain();
         }
         (self.lane_ps, self.device_ps) = (u64::MAX, device_ps);
+        self.device_moved();
     }
 
     /// Whether what the device sends now would be the next event, unless it does something else.
@@ -137,6 +176,7 @@ impl<N: Nic> World<N> {
 
     /// Puts what the device asks for onto the bus, as far as its lane has room.
     pub fn drain(&mut self) {
+        self.changed();
         self.lane_ps = u64::MAX;
         if self.removed {
             self.device_ps = u64::MAX;
@@ -148,43 +188,41 @@ impl<N: Nic> World<N> {
                 self.lane_ps = free_ps - LANE_AHEAD_PS;
                 break;
             }
-            let Some(request) = self.device.pop() else { break };
-            self.send(request);
+            if !self.send() {
+                break;
+            }
         }
         self.device_ps = self.device.next_deadline().map_or(u64::MAX, |ps| ps.max(self.now_ps));
     }
 
-    /// Counts a request; false when it is a message that the table of the bus holds back.
-    #[inline]
-    fn goes_out(&mut self, request: &Outbound) -> bool {
-        match request {
-            Outbound::DmaWrite { payload, .. } => self.counts.dma_write(payload.len()),
-            Outbound::DmaRead { len, .. } => self.counts.dma_read(*len as usize),
-            Outbound::Msix { vector } => return N::Device::OWNS_MSIX || self.msix.send(*vector),
+    /// The device's next request goes onto the bus; false when there is none.
+    fn send(&mut self) -> bool {
+        if N::Device::KEEPS_REQUESTS {
+            let Some(request) = self.device.depart() else { return false };
+            let (at_ps, back_ps) = times(&mut self.link, &mut self.counts, self.now_ps, request);
+            self.to_host.0.push_with(|| Crossing { at_ps, back_ps, ..Crossing::default() });
+            return true;
         }
-        true
-    }
-
-    fn send(&mut self, request: Outbound) {
-        if !self.goes_out(&request) {
-            return;
-        }
-        let (at_ps, back_ps) = match &request {
-            Outbound::DmaWrite { payload, .. } => {
-                (self.link.write_ps(self.now_ps, payload.len() as u32), 0)
+        let Some(request) = self.device.pop() else { return false };
+        // The table of the bus may hold a message back.
+        if let Outbound::Msix { vector } = request {
+            if !N::Device::OWNS_MSIX && !self.msix.send(vector) {
+                return true;
             }
-            Outbound::DmaRead { len, .. } => self.link.read_ps(self.now_ps, *len),
-            Outbound::Msix { .. } => (self.link.write_ps(self.now_ps, MSIX_BYTES), 0),
-        };
-        self.to_host.push(at_ps, Crossing { back_ps, request });
+        }
+        let (at_ps, back_ps) = times(&mut self.link, &mut self.counts, self.now_ps, &request);
+        self.to_host.0.push_with(|| Crossing { at_ps, back_ps, request });
+        true
     }
 
     /// The next request reaches memory. It is looked at where it waits: a move costs as much as a
     /// write.
     #[inline]
     pub(super) fn arrive(&mut self) {
-        let Some(crossing) = self.to_host.first() else { return };
-        match &crossing.request {
+        let Some(crossing) = self.to_host.0.front() else { return };
+        let keeps = N::Device::KEEPS_REQUESTS;
+        let request = if keeps { self.device.on_bus() } else { Some(&crossing.request) };
+        match request.unwrap_or(&crossing.request) {
             Outbound::DmaWrite { addr, payload, what } => {
                 self.mem.dma_write(*addr, payload, *what);
             }
@@ -194,11 +232,13 @@ impl<N: Nic> World<N> {
             }
             &Outbound::Msix { vector } => self.raise(vector),
         }
-        self.to_host.pop();
+        self.to_host.0.drop_front();
+        self.device.arrived();
     }
 
     /// Memory is read; the answer is back at `back_ps`.
     fn read(&mut self, back_ps: u64, tag: u32, addr: u64, len: u32, what: What) {
+        self.changed();
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.resize(len as usize, 0);
         self.mem.dma_read(addr, &mut bytes, what);
@@ -216,9 +256,7 @@ impl<N: Nic> World<N> {
     pub fn settle(&mut self) {
         loop {
             self.lane_ps = u64::MAX;
-            while let Some(request) = self.device.pop() {
-                self.send(request);
-            }
+            while self.send() {}
             if self.to_host.is_empty() {
                 break;
             }
@@ -234,9 +272,6 @@ impl<N: Nic> World<N> {
 
     /// Takes what the device wants to send, whatever its lane says: for a look at the end.
     pub fn take_all(&mut self) {
-        while !self.removed {
-            let Some(request) = self.device.pop() else { break };
-            self.send(request);
-        }
+        while !self.removed && self.send() {}
     }
 }

@@ -1,6 +1,8 @@
 //! What is counted on the way, without events: a run without rules counts the same.
 
 use super::{Nic, Options};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
 
 /// Costs in picoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +39,9 @@ pub struct Counts {
     /// Queue that is polled, and packets so far.
     polled: Option<u32>,
     in_poll: u64,
-    /// Buffers were allocated and not announced yet.
-    refilling: bool,
+    /// Buffers were allocated and not announced yet: the next marked store counts. A driver that
+    /// has its memory mapped looks here.
+    pub refilling: Arc<AtomicBool>,
 }
 
 impl Counts {
@@ -67,7 +70,7 @@ impl Counts {
             weight: u64::try_from(shape.weight).unwrap_or(0),
             polled: None,
             in_poll: 0,
-            refilling: false,
+            refilling: Arc::new(AtomicBool::new(false)),
         }
     }
 
@@ -121,11 +124,12 @@ impl Counts {
 
     /// A refill allocates buffers, then announces them in the ring's record by one store.
     pub fn allocates(&mut self) {
-        self.refilling = true;
+        self.refilling.store(true, Relaxed);
     }
 
     #[inline]
     pub fn stores(&mut self) {
-        self.refills += u64::from(std::mem::take(&mut self.refilling));
+        self.refills += u64::from(self.refilling.load(Relaxed));
+        self.refilling.store(false, Relaxed);
     }
 }

@@ -1,9 +1,11 @@
 //! CPUs and interrupts of a timed run: who is free when, and what waits for whom.
 
+use super::host::LOADS_MAX;
 use super::world::{Sparse, World};
 use super::{Nic, Options};
 use pollproof_events::set_time_ps;
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 /// Least time of a round of busy polling. Assumed.
@@ -91,6 +93,7 @@ impl<N: Nic> World<N> {
             return;
         }
         let at_ps = self.now_ps.max(entry.free_ps);
+        self.changed();
         if let Err(full) = self.starts.push(at_ps, cpu, cpu) {
             self.error = Some(full.into());
         }
@@ -100,7 +103,7 @@ impl<N: Nic> World<N> {
     pub fn enter(&mut self) -> Option<u32> {
         let (at_ps, _, cpu) = self.starts.pop()?;
         self.count_step();
-        self.loads = 0;
+        self.loads_left.store(LOADS_MAX, Relaxed);
         self.now_ps = self.now_ps.max(at_ps);
         self.local_ps = self.now_ps;
         self.running = Some(cpu);

@@ -7,14 +7,14 @@ use super::world::World;
 use super::Nic;
 use pollproof_events::{emit, Event};
 use pollproof_hostmem::AreaLayout;
-use pollproof_kapi::{self as kapi, DmaAddr, Layout, NoMemory};
+use pollproof_kapi::{self as kapi, DmaAddr, Layout, Mapping, NoMemory};
 use pollproof_sync::engine::Loc;
 use pollproof_sync::{cpu, LocalCell, Ordering};
 use std::sync::Arc;
 
 /// Marked loads between two starts of a CPU after which the driver is held to be in a loop without
 /// end: a softirq pass takes a few hundred.
-const LOADS_MAX: u64 = 1_000_000;
+pub(super) const LOADS_MAX: u64 = 1_000_000;
 
 /// First words of the panic that ends a driver call without end.
 pub(super) const ENDLESS: &str = "a call into the driver does not end";
@@ -77,10 +77,7 @@ impl<N: Nic> kapi::Dma for TimedHost<N> {
 
     #[inline]
     fn load32_at(&self, addr: DmaAddr, order: Ordering, _at: Loc) -> u32 {
-        let load = |w: &mut World<N>| {
-            w.loads += 1;
-            (w.mem.load32(addr, order), w.loads > LOADS_MAX)
-        };
+        let load = |w: &mut World<N>| (w.mem.load32(addr, order), !w.may_load());
         let (value, endless) = self.with(load).unwrap_or_default();
         if endless {
             endless_call();
@@ -105,14 +102,13 @@ impl<N: Nic> kapi::Dma for TimedHost<N> {
         self.with(|w| w.mem.write32(addr, value));
     }
 
-    #[inline]
-    fn read_words_at(&self, addr: DmaAddr, into: &mut [u32], _at: Loc) {
-        self.with(|w| w.mem.read_words(addr, into));
-    }
-
-    #[inline]
-    fn write_words_at(&self, addr: DmaAddr, from: &[u32], _at: Loc) {
-        self.with(|w| w.mem.write_words(addr, from));
+    fn mapping(&self, addr: DmaAddr) -> Option<Mapping> {
+        let map = |w: &mut World<N>| {
+            let pollproof_hostmem::Mapped { words, freed } = w.mem.mapped(addr)?;
+            let (watched, loads_left) = (w.counts.refilling.clone(), w.loads_left.clone());
+            Some(Mapping { words, freed, watched, loads_left })
+        };
+        self.with(map).flatten()
     }
 
     fn alloc_buf(&self) -> Result<DmaAddr, NoMemory> {

@@ -135,7 +135,7 @@ impl<N: Nic> House<N> {
 
     fn arrive(&self, at_ps: u64, arrived: &mut Vec<Frame>) {
         let at_ps = at_ps.saturating_add(self.opened_ps);
-        self.host.with(|w| arrived.drain(..).for_each(|frame| w.street.push(at_ps, frame)));
+        self.host.with(|w| arrived.drain(..).for_each(|frame| w.send_frame(at_ps, frame)));
     }
 
     /// Frames that are on the street and have not arrived.

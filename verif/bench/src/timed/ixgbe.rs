@@ -45,6 +45,7 @@ impl std::fmt::Debug for Ixgbe {
 
 impl Device for Intel82599 {
     const OWNS_MSIX: bool = true;
+    const KEEPS_REQUESTS: bool = true;
     #[inline]
     fn set_time(&mut self, now_ps: u64) {
         self.set_time(now_ps);
@@ -57,10 +58,18 @@ impl Device for Intel82599 {
         self.expire();
     }
     #[inline]
-    fn pop(&mut self) -> Option<Outbound> {
+    fn depart(&mut self) -> Option<&Outbound> {
         // Nobody is at the other end of the wire.
         while self.pop_frame().is_some() {}
-        self.pop()
+        self.depart()
+    }
+    #[inline]
+    fn on_bus(&self) -> Option<&Outbound> {
+        self.on_bus()
+    }
+    #[inline]
+    fn arrived(&mut self) {
+        self.arrived();
     }
     #[inline]
     fn has_output(&self) -> bool {

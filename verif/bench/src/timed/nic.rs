@@ -13,14 +13,28 @@ use std::sync::Arc;
 pub trait Device {
     /// The MSI-X table is part of the model, which sends what the table lets through.
     const OWNS_MSIX: bool;
+    /// A request stays in the model until it arrives: see [`Self::depart`].
+    const KEEPS_REQUESTS: bool = false;
     /// Tells the time, picoseconds; it never goes back.
     fn set_time(&mut self, now_ps: u64);
     /// When it next does something by itself.
     fn next_deadline(&self) -> Option<u64>;
     /// Does what is due.
     fn expire(&mut self);
-    /// Its next request to the bus.
-    fn pop(&mut self) -> Option<Outbound>;
+    /// Its next request to the bus, when it does not keep them.
+    fn pop(&mut self) -> Option<Outbound> {
+        None
+    }
+    /// Its next request leaves for the bus, when it keeps them.
+    fn depart(&mut self) -> Option<&Outbound> {
+        None
+    }
+    /// The request that arrives next, when it keeps them.
+    fn on_bus(&self) -> Option<&Outbound> {
+        None
+    }
+    /// That request arrived.
+    fn arrived(&mut self) {}
     /// Whether there is one.
     fn has_output(&self) -> bool;
     /// The next request where it waits, if taking it changes nothing else.

@@ -1,16 +1,17 @@
 //! Everything below the driver in a timed run: time, memory, device, bus, and what is under way.
 //!
 //! Sparse events (register writes, timers, starts of CPUs) are in event queues. What crosses the
-//! bus is dense and in order anyway, so it is in plain queues (`bus.rs`). At the same time the device comes
-//! first, then street, bus, answers, the sparse rest, and CPUs.
+//! bus is dense and in order anyway, so it is in plain queues (`bus.rs`). At the same time the
+//! device comes first, then street, bus, answers, the sparse rest, and CPUs.
 //!
 //! A CPU that runs has a time of its own. Whenever it is charged for something it pulls the world
 //! along to its time, but not past the start of another CPU: that one must not see the future.
 //! Between CPUs that run at once a view may thus be as old as one pass of the softirq.
 
-use super::bus::{Answer, Crossing, InOrder};
+use super::bus::{Answer, Crossings, InOrder};
 use super::counts::Counts;
 use super::cpu::{Cpu, Vector};
+use super::host::LOADS_MAX;
 use super::{Device, Nic, Options, TimedError};
 use pollproof_events::{emit, set_time_ps, Event};
 use pollproof_hostmem::HostMem;
@@ -18,6 +19,8 @@ use pollproof_pcie::{Link, MsixTable, PostedQueue};
 use pollproof_sim::{EventQueue, Handle};
 use pollproof_wire::Frame;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
 
 /// Sparse events at once.
 const SPARSE_MAX: usize = 1 << 20;
@@ -61,13 +64,13 @@ pub struct World<N: Nic> {
     pub timers: BTreeMap<u32, Handle>,
     pub street: InOrder<Frame>,
     pub steps: u64,
-    /// Marked loads of host memory since a CPU last started.
-    pub loads: u64,
+    /// Marked loads of host memory that a CPU may still make before the next starts.
+    pub loads_left: Arc<AtomicU64>,
     pub error: Option<TimedError>,
     pub link: Link,
     sparse: EventQueue<Sparse>,
     pub posted: Vec<PostedQueue>,
-    pub(super) to_host: InOrder<Crossing>,
+    pub(super) to_host: Crossings,
     pub(super) answers: InOrder<Answer>,
     pub(super) spare: Vec<Vec<u8>>,
     /// The link takes no time.
@@ -75,6 +78,10 @@ pub struct World<N: Nic> {
     /// When the device does something by itself, and when its lane has room again.
     pub(super) device_ps: u64,
     pub(super) lane_ps: u64,
+    /// Nothing of the world comes before this, CPUs apart, unless something was added since.
+    horizon_ps: u64,
+    /// Something was added beside what the device does by itself.
+    pub(super) is_changed: bool,
     /// The function left the bus.
     pub removed: bool,
     /// Timers that come again for ever, and how often they may while nothing else happens.
@@ -107,17 +114,19 @@ impl<N: Nic> World<N> {
             timers: BTreeMap::new(),
             street: InOrder::default(),
             steps: 0,
-            loads: 0,
+            loads_left: Arc::new(AtomicU64::new(LOADS_MAX)),
             error: None,
             link: Link::new(options.link),
             sparse: EventQueue::new(SPARSE_MAX),
             posted: vec![posted; cpus as usize],
-            to_host: InOrder::default(),
+            to_host: Crossings::default(),
             answers: InOrder::default(),
             spare: Vec::new(),
             is_instant: options.link.is_instant(),
             device_ps: u64::MAX,
             lane_ps: u64::MAX,
+            horizon_ps: 0,
+            is_changed: true,
             removed: false,
             background: 0,
             background_left: BACKGROUND_MAX,
@@ -142,6 +151,7 @@ impl<N: Nic> World<N> {
     }
 
     pub fn push(&mut self, at_ps: u64, event: Sparse) -> Option<Handle> {
+        self.changed();
         match self.sparse.push(at_ps, 0, event) {
             Ok(handle) => Some(handle),
             Err(full) => {
@@ -149,6 +159,25 @@ impl<N: Nic> World<N> {
                 None
             }
         }
+    }
+
+    /// Something was added to what comes.
+    #[inline]
+    pub fn changed(&mut self) {
+        self.horizon_ps = 0;
+        self.is_changed = true;
+    }
+
+    /// The device may do something earlier than it said.
+    #[inline]
+    pub fn device_moved(&mut self) {
+        self.horizon_ps = 0;
+    }
+
+    /// A frame is on its way to the port.
+    pub fn send_frame(&mut self, at_ps: u64, frame: Frame) {
+        self.changed();
+        self.street.push(at_ps, frame);
     }
 
     pub fn cancel(&mut self, handle: Handle) -> bool {
@@ -184,8 +213,30 @@ impl<N: Nic> World<N> {
         {
             return false;
         }
+        self.is_changed = false;
         self.handle(at_ps, source);
+        if source == Source::Street && self.is_instant {
+            self.more_frames(starts_ps.min(self.stop_at_ps));
+        }
         true
+    }
+
+    /// The frames behind the last one, as long as nothing else comes between.
+    #[inline]
+    fn more_frames(&mut self, limit_ps: u64) {
+        let sparse_ps = self.sparse.peek_time().unwrap_or(u64::MAX);
+        let limit_ps = limit_ps
+            .min(self.to_host.first_ps())
+            .min(self.answers.first_ps())
+            .min(sparse_ps)
+            .min(self.lane_ps);
+        while !self.is_changed && self.error.is_none() {
+            let at_ps = self.street.first_ps();
+            if at_ps >= self.device_ps || at_ps > limit_ps || at_ps == u64::MAX {
+                break;
+            }
+            self.handle(at_ps, Source::Street);
+        }
     }
 
     /// Whether anything, now or later, is to come before the end.
@@ -225,16 +276,23 @@ impl<N: Nic> World<N> {
         if self.running.is_none() {
             return;
         }
-        let limit_ps = self.local_ps.min(self.stop_at_ps);
+        // Most of the time nothing has come up since the last look.
+        if self.local_ps >= self.horizon_ps {
+            self.catch_up_to(self.local_ps.min(self.stop_at_ps));
+        }
+        set_time_ps(self.local_ps);
+    }
+
+    fn catch_up_to(&mut self, limit_ps: u64) {
         loop {
             let (at_ps, source) = self.next();
             let starts_ps = self.starts.peek_time().unwrap_or(u64::MAX);
             if at_ps > limit_ps.min(starts_ps) || self.error.is_some() {
+                self.horizon_ps = at_ps;
                 break;
             }
             self.handle(at_ps, source);
         }
-        set_time_ps(self.local_ps);
     }
 
     /// Process context sleeps: the world goes on, but for other CPUs, which start when they may.
@@ -288,7 +346,15 @@ impl<N: Nic> World<N> {
         }
     }
 
+    /// One more marked load; false when there were too many since a CPU last started.
+    pub fn may_load(&self) -> bool {
+        let left = self.loads_left.load(Relaxed);
+        self.loads_left.store(left.saturating_sub(1), Relaxed);
+        left != 0
+    }
+
     /// One more step; notes when there were too many.
+    #[inline]
     pub fn count_step(&mut self) {
         self.steps += 1;
         if self.steps > self.max_steps {
@@ -296,6 +362,7 @@ impl<N: Nic> World<N> {
         }
     }
 
+    #[inline]
     fn handle(&mut self, at_ps: u64, source: Source) {
         self.count_step();
         self.now_ps = self.now_ps.max(at_ps);
