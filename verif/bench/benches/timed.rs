@@ -4,14 +4,10 @@
 //! is read from `/proc/self/stat`, so that other load on the machine counts less; it has 10 ms
 //! steps. `-- ixgbe` and `-- mlx4` take one of them, `-- timed` and `-- zero` one way to run,
 //! `--rules-off` leaves the rules out, `--packets=N` and `--repeat=N` say how many and how often.
+//! `pollproof bench timed` shows the same beside a peer.
 
-use pollproof_bench::timed::{House, IxgbeTimedOptions, Nic, Options, TimedOptions, TimedReport};
-use pollproof_events::with_visitor;
-use pollproof_rules::Judge;
-use pollproof_wire::Packet;
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
+use pollproof_bench::packets::{ixgbe, mlx4, packet_rate};
+use pollproof_bench::timed::{Nic, Options};
 
 /// CPU seconds of this process so far (`utime` + `stime`, in ticks of 1/100 s).
 fn cpu_s() -> f64 {
@@ -22,39 +18,6 @@ fn cpu_s() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// One UDP frame of 60 bytes.
-fn packet() -> Packet {
-    let mut bytes = Vec::with_capacity(60);
-    let builder = etherparse::PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2])
-        .ipv4([10, 0, 0, 1], [10, 0, 1, 1], 64)
-        .udp(1000, 9);
-    let _ = builder.write(&mut bytes, &[0; 18]);
-    Packet { time_ns: 0, bytes: Arc::from(bytes) }
-}
-
-/// Report and CPU seconds of a run of `count` packets.
-fn run<N: Nic>(count: usize, options: &Options<N>) -> Option<(TimedReport, f64)> {
-    let mut house = House::open(options).ok()?;
-    house.send(std::iter::repeat_n(packet(), count));
-    let began = cpu_s();
-    let report = house.finish().ok()?;
-    Some((report, cpu_s() - began))
-}
-
-fn show(name: &str, result: Option<(TimedReport, f64)>) {
-    let Some((report, seconds)) = result else { return println!("{name:<36} failed") };
-    println!(
-        "{name:<36} {:>6.2} M packets/CPU-s ({} delivered, {} dropped, {:.2} steps, {:.3} polls \
-         and {:.4} interrupts a packet)",
-        report.delivered as f64 / seconds / 1e6,
-        report.delivered,
-        report.dropped(),
-        report.per_packet(report.steps),
-        report.per_packet(report.polls),
-        report.per_packet(report.interrupts),
-    );
-}
-
 /// The number in `--name=number`.
 fn number(name: &str) -> Option<usize> {
     let of =
@@ -62,20 +25,36 @@ fn number(name: &str) -> Option<usize> {
     std::env::args().find_map(of)
 }
 
+/// One run, shown; gives how many rules were broken.
+fn show<N: Nic>(name: &str, options: &Options<N>, rules: bool, count: usize) -> usize {
+    let Ok(rate) = packet_rate(options, rules, count, 0.0, &cpu_s) else {
+        println!("{name:<36} failed");
+        return 0;
+    };
+    let report = &rate.report;
+    println!(
+        "{name:<36} {:>6.2} M packets/CPU-s ({} delivered, {} dropped, {:.2} steps, {:.3} polls \
+         and {:.4} interrupts a packet)",
+        rate.per_second() / 1e6,
+        report.delivered,
+        report.dropped(),
+        report.per_packet(report.steps),
+        report.per_packet(report.polls),
+        report.per_packet(report.interrupts),
+    );
+    rate.broken
+}
+
 /// Rules off and on; gives how many rules were broken.
 fn measure<N: Nic>(nic: &str, name: &str, options: &Options<N>, rules: bool) -> usize {
     let count = number("packets").unwrap_or(2_000_000);
     for _ in 0..number("repeat").unwrap_or(1) {
-        show(&format!("{nic}, {name}, rules off"), run(count, options));
+        show(&format!("{nic}, {name}, rules off"), options, false, count);
     }
     if !rules {
         return 0;
     }
-    let judge = Rc::new(RefCell::new(Judge::new()));
-    let judged = with_visitor(judge.clone(), || run(count / 4, options));
-    show(&format!("{nic}, {name}, all rules"), judged);
-    let broken = judge.borrow().findings().len();
-    broken
+    show(&format!("{nic}, {name}, all rules"), options, true, count / 4)
 }
 
 fn main() {
@@ -85,26 +64,18 @@ fn main() {
     };
     let nic = |name| wanted(name, ["mlx4", "ixgbe"]);
     let way = |name| wanted(name, ["timed", "zero"]);
-    // Slow enough that nothing is dropped: 4 million frames a second of simulated time.
-    let pacing = pollproof_wire::Pacing::Fixed { gap_ps: 250_000 };
     let mut broken = 0;
-    if nic("mlx4") {
-        let options = TimedOptions { pacing, ..TimedOptions::default() };
-        if way("timed") {
-            broken += measure("mlx4", "timed", &options, rules);
-        }
-        if way("zero") {
-            broken += measure("mlx4", "no latencies", &options.without_latencies(), rules);
-        }
+    if nic("mlx4") && way("timed") {
+        broken += measure("mlx4", "timed", &mlx4(), rules);
     }
-    if nic("ixgbe") {
-        let options = IxgbeTimedOptions { pacing, ..IxgbeTimedOptions::default() };
-        if way("timed") {
-            broken += measure("ixgbe", "timed", &options, rules);
-        }
-        if way("zero") {
-            broken += measure("ixgbe", "no latencies", &options.without_latencies(), rules);
-        }
+    if nic("mlx4") && way("zero") {
+        broken += measure("mlx4", "no latencies", &mlx4().without_latencies(), rules);
+    }
+    if nic("ixgbe") && way("timed") {
+        broken += measure("ixgbe", "timed", &ixgbe(), rules);
+    }
+    if nic("ixgbe") && way("zero") {
+        broken += measure("ixgbe", "no latencies", &ixgbe().without_latencies(), rules);
     }
     println!("rules broken: {broken}");
 }

@@ -1,6 +1,8 @@
 //! The only place that sees both sides: builds the house from street to guest, timed or explored.
 
 pub mod explored;
+pub mod packets;
+pub mod qtest;
 pub mod rates;
 pub mod run;
 pub mod scenario;

@@ -41,7 +41,7 @@ pub enum Command {
     Barriers(BarrierArgs),
     /// Sends a capture through a NIC, its driver and the network core.
     Run(RunArgs),
-    /// Measures our explorer beside loom and shuttle, in executions a CPU-second.
+    /// Measures our explorer and our timed runs beside their peers, in work a CPU-second.
     Bench(BenchArgs),
     /// Tells what this machine has and what is missing.
     Doctor,
@@ -165,9 +165,9 @@ pub enum Model {
 /// `bench`.
 #[derive(ClapArgs)]
 pub struct BenchArgs {
-    /// What to measure.
+    /// What to measure; all without it.
     #[arg(value_enum)]
-    pub what: Bench,
+    pub what: Option<Bench>,
     /// Processor seconds for each figure.
     #[arg(long, default_value_t = 1.0)]
     pub cpu_seconds: f64,
@@ -179,8 +179,10 @@ pub struct BenchArgs {
 /// What can be measured.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Bench {
-    /// The engines that choose the order.
+    /// The engines that choose the order, beside loom and shuttle.
     Explore,
+    /// Packets from wire to socket, beside QEMU's e1000e where QEMU is installed.
+    Timed,
 }
 
 /// `barriers`.

@@ -1,6 +1,8 @@
-//! `pollproof bench explore`: our explorer beside its peers, on the same scenarios in one run.
+//! `pollproof bench`: what is measured, and our explorer beside its peers, on the same scenarios in
+//! one run.
 
-use crate::args::{BenchArgs, Format};
+use crate::args::{Bench, BenchArgs, Format};
+use crate::bench_timed;
 use crate::exit;
 use crate::progress::{cpu_seconds, Progress};
 use pollproof_bench::rates::{rate, Rate, HASH, STATE_LOCK};
@@ -14,6 +16,31 @@ const SCENARIOS: [&Scenario; 4] = [&STATE_LOCK, &HASH, &LOCK_3, &DEL_FREE_2];
 /// Measures and prints.
 pub fn bench(args: &BenchArgs, quiet: bool) -> anyhow::Result<u8> {
     let mut progress = Progress::new(quiet);
+    let wants = |what| args.what.is_none_or(|only| only == what);
+    let (mut results, mut notes) = (Vec::new(), Vec::new());
+    if wants(Bench::Explore) {
+        let rows = explore(args, &mut progress);
+        if args.format == Format::Text {
+            print(&rows);
+        }
+        results.extend(json(&rows));
+    }
+    if wants(Bench::Timed) {
+        let (rows, remarks) = bench_timed::measure(args, &mut progress)?;
+        if args.format == Format::Text {
+            bench_timed::print(&rows, &remarks);
+        }
+        results.extend(rows);
+        notes.extend(remarks);
+    }
+    if args.format == Format::Json {
+        let json = BenchJson { schema_version: SCHEMA_VERSION, results, notes };
+        outln!("{}", serde_json::to_string_pretty(&json)?);
+    }
+    Ok(exit::CLEAN)
+}
+
+fn explore(args: &BenchArgs, progress: &mut Progress) -> Vec<Row> {
     let mut rows = Vec::new();
     for scenario in SCENARIOS {
         for engine in EngineKind::ALL {
@@ -23,11 +50,7 @@ pub fn bench(args: &BenchArgs, quiet: bool) -> anyhow::Result<u8> {
         }
     }
     progress.done();
-    match args.format {
-        Format::Json => outln!("{}", serde_json::to_string_pretty(&json(&rows))?),
-        Format::Text => print(&rows),
-    }
-    Ok(exit::CLEAN)
+    rows
 }
 
 type Row = (&'static Scenario, EngineKind, Rate);
@@ -62,7 +85,7 @@ fn print(rows: &[Row]) {
     outln!("\nruns: executions of one whole search; of loom and shuttle at most 2000 of them");
 }
 
-fn json(rows: &[Row]) -> BenchJson {
+fn json(rows: &[Row]) -> Vec<BenchResultJson> {
     let results = rows.iter().flat_map(|(scenario, engine, rate)| {
         [EngineKind::Loom, EngineKind::Shuttle].map(|other| {
             let value = rate.per_second();
@@ -77,5 +100,5 @@ fn json(rows: &[Row]) -> BenchJson {
             }
         })
     });
-    BenchJson { schema_version: SCHEMA_VERSION, results: results.collect() }
+    results.collect()
 }

@@ -4,6 +4,7 @@
 mod output;
 mod args;
 mod bench;
+mod bench_timed;
 mod check;
 mod exit;
 mod explore;

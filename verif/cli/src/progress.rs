@@ -39,11 +39,15 @@ impl Progress {
 
 /// Processor seconds that this process has used; 0 where the system does not tell.
 pub fn cpu_seconds() -> f64 {
+    cpu_seconds_of("self").unwrap_or(0.0)
+}
+
+/// Those of the process that /proc names so.
+pub fn cpu_seconds_of(process: &str) -> Option<f64> {
     // Fields 14 and 15 of proc(5) stat, in ticks of 1/100 s on every Linux port.
     const TICKS_PER_SECOND: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: u64 =
-        after_name.split_whitespace().skip(11).take(2).filter_map(|f| f.parse::<u64>().ok()).sum();
-    ticks as f64 / TICKS_PER_SECOND
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let after_name = stat.rsplit_once(')')?.1;
+    let ticks = after_name.split_whitespace().skip(11).take(2).map(|f| f.parse::<u64>().ok());
+    Some(ticks.sum::<Option<u64>>()? as f64 / TICKS_PER_SECOND)
 }

@@ -139,6 +139,23 @@ fn bench_puts_peers_beside_each_other() {
 }
 
 #[test]
+fn bench_tells_packets_with_rules_off_and_on_and_a_peer_where_there_is_one() {
+    let output = pollproof(&["bench", "timed", "--cpu-seconds", "0.02", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let results = json["results"].as_array().expect("results");
+    for nic in ["ixgbe/timed", "ixgbe/functional", "mlx4/timed", "mlx4/functional"] {
+        for what in ["rules-off", "rules-on", "rules-on by rules-off", "steps", "events"] {
+            let id = format!("{nic}/{what}");
+            let row = results.iter().find(|r| r["id"] == *id).expect(&id);
+            assert!(row["value"].as_f64() > Some(0.0) && row["ratio"].is_f64(), "{row}");
+        }
+    }
+    let peer = results[0]["peer"].as_str().expect("a name");
+    assert!(peer.starts_with("qemu e1000e") && !peer.contains("failed"), "{}", out(&output));
+    assert!(json["notes"].as_array().is_some_and(|notes| notes.len() > 10), "{}", out(&output));
+}
+
+#[test]
 fn engines_and_models_are_compared() {
     let output = pollproof(&["check", "A-1", "ARM-NO-MB", "hash/add-lookup", "--engine", "all"]);
     let text = out(&output);

@@ -131,6 +131,8 @@ pub struct BenchJson {
     pub schema_version: u32,
     /// Measurements.
     pub results: Vec<BenchResultJson>,
+    /// What each side of a comparison does, and what could not be measured.
+    pub notes: Vec<String>,
 }
 
 /// One measurement beside a peer's of the same run.
@@ -142,10 +144,10 @@ pub struct BenchResultJson {
     pub value: f64,
     /// Of what.
     pub unit: &'static str,
-    /// Who else.
+    /// Who else; empty when there is nobody to compare with.
     pub peer: &'static str,
-    /// How much of the same.
+    /// How much of the same; 0 when it was not measured.
     pub peer_value: f64,
-    /// Value by the peer's.
+    /// Value by the peer's; 0 when that was not measured.
     pub ratio: f64,
 }
