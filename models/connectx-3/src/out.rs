@@ -45,6 +45,8 @@ pub(crate) struct Out {
     free: Vec<u16>,
     /// Frames whose completion still waits for the bus.
     pub(crate) completions: u64,
+    /// Messages that wait for the bus.
+    messages: usize,
 }
 
 impl Out {
@@ -63,6 +65,7 @@ impl Out {
     }
 
     pub(crate) fn msix(&mut self, vector: u32) {
+        self.messages += 1;
         self.items.push_back(Item::Out(Outbound::Msix { vector }));
     }
 
@@ -102,10 +105,11 @@ impl Out {
         Some(read)
     }
 
-    /// The next request where it waits; none when it is made as it is popped.
+    /// The next request where it waits; none when it is made as it is popped, or when a message is
+    /// among those that wait: the table tells of it when it goes onto the bus.
     #[inline]
     pub(crate) fn front(&self) -> Option<&Outbound> {
-        match self.items.front()? {
+        match self.items.front().filter(|_| self.messages == 0)? {
             Item::Completion(out) | Item::Out(out) => Some(out),
             Item::Fill { .. } => None,
         }
@@ -127,7 +131,10 @@ impl Out {
                 self.completions -= 1;
                 Some(out)
             }
-            Item::Out(out) => Some(out),
+            Item::Out(out) => {
+                self.messages -= usize::from(matches!(out, Outbound::Msix { .. }));
+                Some(out)
+            }
             Item::Fill { .. } => None,
         }
     }
