@@ -49,15 +49,6 @@ pub(crate) struct Arrived {
     pub(crate) looped: bool,
 }
 
-/// What was found out about a frame.
-struct Class {
-    bytes: Arc<[u8]>,
-    headers: Headers,
-    queue: u32,
-    hash: (u32, u32),
-    vlan: Option<u16>,
-}
-
 impl Entry for Arrived {
     #[inline]
     fn clear(&mut self) {
@@ -69,6 +60,12 @@ impl Arrived {
     #[inline]
     pub(crate) fn ready_ps(&self) -> u64 {
         self.ready_ps
+    }
+
+    /// The same with bytes, their headers, and the tag that was taken out.
+    #[inline(always)]
+    fn with(self, bytes: Arc<[u8]>, headers: Headers, vlan: Option<u16>) -> Self {
+        Self { len: bytes.len() as u32, bytes: Some(bytes), headers, vlan, ..self }
     }
 
     #[inline]
@@ -151,25 +148,27 @@ impl Intel82599 {
             return self.drop_frame(number, 0, Drop::Missed);
         }
         self.count_good(&bytes);
+        let headers = Headers::of(&bytes, self.vet());
+        let (queue, hash) = self.choose_queue(&bytes, &headers);
         let is_tagged = kind == Some(self.vet());
-        let Class { bytes, headers, queue, hash, vlan } = self.classify(bytes, is_tagged);
         self.fifo_bytes += charge;
-        let ready_ps = self.now_ps.saturating_add(self.params.rx_latency_ps);
-        let bad = error.is_some();
-        self.fifo.push_with(|| Arrived {
+        let state = Arrived {
             number,
-            len: bytes.len() as u32,
-            bytes: Some(bytes),
             charge,
-            ready_ps,
+            ready_ps: self.now_ps.saturating_add(self.params.rx_latency_ps),
             queue,
-            headers,
             hash,
-            vlan,
             inexact: passed.inexact,
-            bad,
+            bad: error.is_some(),
             looped,
-        });
+            ..Arrived::default()
+        };
+        if !is_tagged && self.csr.get(map::HLREG0) & hlreg0::RXCRCSTRP != 0 {
+            self.fifo.push_with(|| state.with(bytes, headers, None));
+        } else {
+            let (bytes, headers, vlan) = self.retouch(bytes, headers, queue, is_tagged);
+            self.fifo.push_with(|| state.with(bytes, headers, vlan));
+        }
         self.check_fill();
     }
 
@@ -223,6 +222,7 @@ impl Intel82599 {
     }
 
     /// Counters of frames that passed the filters (8.2.3.23).
+    #[inline]
     fn count_good(&mut self, bytes: &[u8]) {
         let on_wire = bytes.len() as u32 + 4;
         self.csr.count(stat::GPRC, 1);
@@ -235,14 +235,15 @@ impl Intel82599 {
         }
     }
 
-    /// Bytes as they go to memory, headers, queue, hash, tag.
-    #[inline(always)]
-    fn classify(&mut self, bytes: Arc<[u8]>, is_tagged: bool) -> Class {
-        let headers = Headers::of(&bytes, self.vet());
-        let (queue, hash) = self.choose_queue(&bytes, &headers);
-        if !is_tagged && self.csr.get(map::HLREG0) & hlreg0::RXCRCSTRP != 0 {
-            return Class { bytes, headers, queue, hash, vlan: None };
-        }
+    /// Bytes that do not go to memory as they came: a tag is taken out, or the FCS stays.
+    #[inline(never)]
+    fn retouch(
+        &self,
+        bytes: Arc<[u8]>,
+        headers: Headers,
+        queue: u32,
+        is_tagged: bool,
+    ) -> (Arc<[u8]>, Headers, Option<u16>) {
         let strips = self.rx_get(queue, map::RXDCTL) & queue::VME != 0;
         let tag = be16(&bytes, 14).filter(|_| strips && is_tagged);
         let (bytes, headers) = match tag {
@@ -259,7 +260,7 @@ impl Intel82599 {
         } else {
             bytes
         };
-        Class { bytes, headers, queue, hash, vlan: tag }
+        (bytes, headers, tag)
     }
 
     /// RSS: 128 entries of RETA, four bits each (8.2.3.7.15). Other modes go to queue 0.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// What the timed house models, for who reads a comparison.
 pub const FEATURES: &[&str] = &[
-    "registers and receive engine of the 82599: filters, checksums, RSS, descriptor cache and fetch",
+    "the receive engine of an 82599: registers, filters, checksums, RSS, descriptor fetch",
     "each frame: DMA write, descriptor write-back, cause, moderated MSI-X",
     "timed: wire pacing, device, PCIe lanes and CPU take time; functional: all of it takes none",
     "the driver: ixgbe's poll, page halves, refill, tail, adaptive moderation; NAPI; sockets",

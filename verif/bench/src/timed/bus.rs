@@ -91,19 +91,42 @@ impl Entry for Crossing {
 }
 
 /// Requests on their way, in order, looked at where they are.
-#[derive(Default)]
-pub struct Crossings(Ring<Crossing>);
+pub struct Crossings {
+    items: Ring<Crossing>,
+    /// As in [`InOrder`].
+    first_ps: u64,
+}
+
+impl Default for Crossings {
+    fn default() -> Self {
+        Self { items: Ring::default(), first_ps: u64::MAX }
+    }
+}
 
 impl Crossings {
     /// When the first arrives; never is the end of time.
     #[inline]
     pub fn first_ps(&self) -> u64 {
-        self.0.front().map_or(u64::MAX, |c| c.at_ps)
+        self.first_ps
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.items.is_empty()
+    }
+
+    #[inline(always)]
+    fn push(&mut self, at_ps: u64, back_ps: u64, request: impl FnOnce() -> Outbound) {
+        if self.items.is_empty() {
+            self.first_ps = at_ps;
+        }
+        self.items.push_with(|| Crossing { at_ps, back_ps, request: request() });
+    }
+
+    #[inline]
+    fn drop_front(&mut self) {
+        self.items.drop_front();
+        self.first_ps = self.items.front().map_or(u64::MAX, |c| c.at_ps);
     }
 }
 
@@ -200,7 +223,7 @@ impl<N: Nic> World<N> {
         if N::Device::KEEPS_REQUESTS {
             let Some(request) = self.device.depart() else { return false };
             let (at_ps, back_ps) = times(&mut self.link, &mut self.counts, self.now_ps, request);
-            self.to_host.0.push_with(|| Crossing { at_ps, back_ps, ..Crossing::default() });
+            self.to_host.push(at_ps, back_ps, Outbound::default);
             return true;
         }
         let Some(request) = self.device.pop() else { return false };
@@ -211,7 +234,7 @@ impl<N: Nic> World<N> {
             }
         }
         let (at_ps, back_ps) = times(&mut self.link, &mut self.counts, self.now_ps, &request);
-        self.to_host.0.push_with(|| Crossing { at_ps, back_ps, request });
+        self.to_host.push(at_ps, back_ps, || request);
         true
     }
 
@@ -219,7 +242,7 @@ impl<N: Nic> World<N> {
     /// write.
     #[inline]
     pub(super) fn arrive(&mut self) {
-        let Some(crossing) = self.to_host.0.front() else { return };
+        let Some(crossing) = self.to_host.items.front() else { return };
         let keeps = N::Device::KEEPS_REQUESTS;
         let request = if keeps { self.device.on_bus() } else { Some(&crossing.request) };
         match request.unwrap_or(&crossing.request) {
@@ -232,7 +255,7 @@ impl<N: Nic> World<N> {
             }
             &Outbound::Msix { vector } => self.raise(vector),
         }
-        self.to_host.0.drop_front();
+        self.to_host.drop_front();
         self.device.arrived();
     }
 
