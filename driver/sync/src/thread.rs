@@ -21,6 +21,7 @@ pub fn spawn(cpu: u32, body: impl FnOnce() + Send + 'static) -> JoinHandle {
             Box::new(move || {
                 cpu::begin(cpu);
                 body();
+                cpu::end();
             }),
             Location::caller(),
         ))),
@@ -28,6 +29,7 @@ pub fn spawn(cpu: u32, body: impl FnOnce() + Send + 'static) -> JoinHandle {
             switch::with_bug(bug, || {
                 cpu::begin(cpu);
                 body();
+                cpu::end();
             })
         }))),
     }

@@ -40,7 +40,8 @@ fn cpu0(
 ) {
     let pending = Arc::new(AtomicU32::new(0));
     let word = Arc::new(AtomicU32::new(0));
-    let lock = Arc::new(SpinLock::new(0));
+    // Unwatched: else the lock is found wrong before anybody waits for it.
+    let lock = Arc::new(SpinLock::unwatched(0));
     let device = pending.clone();
     let cpu = thread::spawn(0, move || {
         let (l, w) = (lock.clone(), word.clone());

@@ -193,7 +193,8 @@ fn locks_exclude_under_every_engine() {
 }
 
 fn abba() {
-    let locks = Arc::new((Mutex::new(()), Mutex::new(())));
+    // Unwatched: else their order is found wrong before anybody waits.
+    let locks = Arc::new((SpinLock::unwatched(()), SpinLock::unwatched(())));
     let locks2 = Arc::clone(&locks);
     let child = thread::spawn(1, move || {
         let _a = locks2.0.lock();

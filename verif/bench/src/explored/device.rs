@@ -26,7 +26,7 @@ pub struct ExploredDevice {
 impl ExploredDevice {
     /// Plugs a device into a host.
     pub fn new(core: ConnectX3, host: Arc<ExploredHost>) -> Arc<Self> {
-        Arc::new(Self { core: SpinLock::new(core), host, taken: AtomicUsize::new(0) })
+        Arc::new(Self { core: SpinLock::unwatched(core), host, taken: AtomicUsize::new(0) })
     }
 
     /// One step: gives the device an input and performs all that it asks for.
