@@ -10,7 +10,7 @@
 //! 3.11 kept BH off while it waited for NAPI; that is a bug's story and not a form.
 
 use pollproof_sync::Ordering::{Acquire, Relaxed, Release};
-use pollproof_sync::{cpu, AtomicU32, SpinLock};
+use pollproof_sync::{bug, cpu, AtomicU32, SpinLock};
 
 /// The lock of a queue vector.
 pub trait QvLock: Send + Sync {
@@ -44,7 +44,9 @@ pub enum QvLockForm {
 impl QvLockForm {
     /// A lock of this form, disabled.
     pub fn new_lock(self) -> Box<dyn QvLock> {
-        match self {
+        // A netpoll comes with interrupts off: BHs must not be enabled there.
+        let form = if bug("B-3") { Self::SpinBh } else { self };
+        match form {
             Self::Spin => Box::new(Spin { lock: SpinLock::new(()), state: AtomicU32::new(NAPI) }),
             Self::SpinBh => {
                 Box::new(SpinBh { lock: SpinLock::new(()), state: AtomicU32::new(DISABLED) })
@@ -84,6 +86,14 @@ fn give(state: &AtomicU32, yields: u32) -> bool {
     now & yields != 0
 }
 
+impl Spin {
+    /// As NAPI takes it, from process context: a softirq of this CPU would spin for ever.
+    fn lock_napi_bh(&self) -> bool {
+        let _guard = self.lock.lock_bh();
+        take(&self.state, NAPI, NAPI_YIELD)
+    }
+}
+
 impl QvLock for Spin {
     fn lock_napi(&self) -> bool {
         let _guard = self.lock.lock();
@@ -110,13 +120,13 @@ impl QvLock for Spin {
     }
 
     fn enable(&self) {
-        let _guard = self.lock.lock();
+        let _guard = self.lock.lock_bh();
         self.state.store(0, Relaxed);
     }
 
     fn disable(&self) {
         cpu::might_sleep("ixgbe_qv_disable");
-        while !self.lock_napi() {
+        while !self.lock_napi_bh() {
             self.state.wait(Relaxed, |s| s & LOCKED == 0);
         }
     }

@@ -141,6 +141,9 @@ pub trait Clock: Send + Sync {
     fn now_ns(&self) -> u64;
     /// The poll method of a NAPI context is entered: a simulated clock charges for it.
     fn poll_begins(&self, _napi: u32) {}
+    /// A round of a loop that waits by looking at the clock is over: a clock that does not move by
+    /// itself moves by a little more than a microsecond, for the thread that called.
+    fn spin_round(&self) {}
     /// `msleep`, `usleep_range`: at least so many nanoseconds pass. A clock that stands still, as
     /// that of explored runs, comes back at once.
     fn sleep_ns(&self, _ns: u64) {}

@@ -194,7 +194,10 @@ impl Mlx4Port {
     /// `mlx4_en_stop_port`: the device stops first, then whoever works on it, then memory goes.
     pub fn stop_port(&self) {
         cpu::might_sleep("mlx4_en_stop_port");
-        self.port_up.store(0, Relaxed);
+        let was_up = self.port_up.swap(0, Relaxed) == 1;
+        if !was_up && !bug("A-10") {
+            return;
+        }
         for queue in self.queues() {
             let _ = self.cmd.stop_rq(queue.ring.rqn);
         }
@@ -223,7 +226,13 @@ impl Mlx4Port {
             cpu::local_bh_enable();
         }
         self.below.timer.cancel(FIRST_OOM_TIMER + queue.index);
+        if bug("A-5") {
+            cpu::local_bh_disable();
+        }
         self.net.netif_napi_del(napi);
+        if bug("A-5") {
+            cpu::local_bh_enable();
+        }
         if self.options.threaded {
             self.net.stop_threaded(napi);
         }

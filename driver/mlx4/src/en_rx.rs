@@ -138,11 +138,17 @@ impl RxQueue {
         }
     }
 
-    /// The retry timer fired.
+    /// `mlx4_en_recover_from_oom`: the retry timer fired, or the service task looks after rings.
     pub fn recover_from_oom(&self) {
-        if let (1, Some(napi)) = (self.up.load(Relaxed), self.napi.get()) {
+        let (1, Some(napi)) = (self.up.load(Relaxed), self.napi.get()) else { return };
+        if bug("B-15") {
             self.net.napi_schedule(napi);
+            return;
         }
+        // A task may do this: the softirq that is raised runs when BHs are enabled.
+        cpu::local_bh_disable();
+        self.net.napi_schedule(napi);
+        self.net.local_bh_enable();
     }
 
     /// `mlx4_en_rx_irq`: the CQ has a completion.
@@ -182,11 +188,18 @@ impl NapiPoll for RxQueue {
     /// `mlx4_en_poll_rx_cq`.
     fn poll(&self, napi: &Arc<Napi>, budget: i32) -> i32 {
         if budget == 0 {
+            if bug("C-5") {
+                self.complete(napi, 0);
+            }
             // netpoll reaps transmit completions only, and we have none. Saying "not clean" with a
             // number above the budget is what igb did.
             return i32::from(bug("C-2") && self.cq.has_work(&self.below));
         }
         if self.options.busy_poll_lock && !self.lock.lock_napi() {
+            if bug("B-5") {
+                self.complete(napi, 0);
+                return 0;
+            }
             return budget;
         }
         let done = self.process_rx_cq(napi, budget);

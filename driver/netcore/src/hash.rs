@@ -7,9 +7,9 @@
 
 use crate::napi::{Napi, NapiState};
 use crate::{Net, NetOptions};
-use pollproof_events::{emit, Event};
+use pollproof_events::{emit, Event, NapiStep};
 use pollproof_sync::Ordering::{Acquire, Relaxed, Release};
-use pollproof_sync::{bug, AtomicU32, PlainU32, SpinLock, What};
+use pollproof_sync::{bug, cpu, AtomicU32, PlainU32, SpinLock, What};
 use std::sync::Arc;
 
 /// The table.
@@ -28,7 +28,7 @@ impl NapiHash {
         Self {
             lock: SpinLock::new(()),
             last_id: PlainU32::new(options.last_napi_id, gen_id),
-            min_id: options.min_napi_id.max(1),
+            min_id: options.first_napi_id(),
             heads: (0..options.hash_buckets.max(1)).map(|_| AtomicU32::new(0)).collect(),
         }
     }
@@ -133,6 +133,8 @@ impl Net {
 
     /// `netif_napi_del`: unpublishes and waits for a grace period when one is owed. Sleeps.
     pub fn netif_napi_del(&self, napi: &Arc<Napi>) {
+        cpu::might_sleep("netif_napi_del");
+        emit(napi.step(NapiStep::Deleted));
         if self.napi_hash_del(napi) && !bug("A-4") {
             self.rcu.synchronize();
         }

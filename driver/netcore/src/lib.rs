@@ -2,29 +2,38 @@
 //!
 //! Names and behaviour follow `net/core/dev.c` of Linux 6.12, with the differences of the kernels
 //! that the public threads were written against as options ([`Era`]). Left out: GRO (packets pass
-//! through), RPS, XDP, `PREFER_BUSY_POLL`, `sk_busy_loop`; see docs/FIDELITY.md.
+//! through), RPS, XDP; see docs/FIDELITY.md.
 
-mod busy_poll;
+mod busy_loop;
 mod hash;
+mod inet;
+mod ll_poll;
 mod napi;
 mod netpoll;
 mod page;
+mod recv;
 mod skb;
+mod sock;
 mod socket;
 mod softirq;
+mod task;
 mod threaded;
 
-pub use busy_poll::{LL_FLUSH_BUSY, LL_FLUSH_FAILED};
+pub use busy_loop::{BusyPoll, BUSY_POLL_BUDGET};
 pub use hash::NapiHash;
+pub use ll_poll::{LL_FLUSH_BUSY, LL_FLUSH_FAILED};
 pub use napi::{Napi, NapiPoll, NapiState, POLL_WEIGHT};
 pub use page::Page;
+pub use recv::{Received, RecvError};
 pub use skb::{Frag, SkBuff};
+pub use sock::{Endpoint, Family, Flow, Protocol, Sock, SockState};
 pub use socket::{Arrival, Keep, Ledger};
 
+use pollproof_events::{emit, Event};
 use pollproof_kapi::Below;
-use pollproof_sync::{Rcu, RcuForm};
+use pollproof_sync::{AtomicU32, Rcu, RcuForm};
 use softirq::Softnet;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Which kernel's rules apply where they differ.
@@ -60,6 +69,13 @@ pub struct NetOptions {
     pub gro_flush_timeout_ns: u64,
     /// `napi_defer_hard_irqs`.
     pub napi_defer_hard_irqs: u32,
+    /// How long a socket polls for its next packet, microseconds; 0 is not at all:
+    /// `net.core.low_latency_poll` (3.11), `net.core.busy_read` (6.12).
+    pub busy_poll_us: u64,
+    /// How it polls in 6.12.
+    pub busy_poll: BusyPoll,
+    /// Devices have a netpoll (`dev->npinfo`).
+    pub netpoll: bool,
     /// What the socket ledger keeps.
     pub keep: Keep,
     /// Packets that wait in sockets for their reader, with their buffers; 0 is read at once.
@@ -79,9 +95,19 @@ impl Default for NetOptions {
             netdev_budget_usecs: 2_000,
             gro_flush_timeout_ns: 0,
             napi_defer_hard_irqs: 0,
+            busy_poll_us: 0,
+            busy_poll: BusyPoll::default(),
+            netpoll: false,
             keep: Keep::Counts,
             rcv_queue: 0,
         }
+    }
+}
+
+impl NetOptions {
+    /// `MIN_NAPI_ID`.
+    pub(crate) fn first_napi_id(&self) -> u32 {
+        self.min_napi_id.max(1)
     }
 }
 
@@ -97,8 +123,16 @@ pub struct Net {
     pub ledger: Ledger,
     /// `LINUX_MIB_LOWLATENCYRXPACKETS`: packets that sockets took from queues by themselves.
     low_latency_rx_packets: AtomicU64,
+    /// `LINUX_MIB_BUSYPOLLRXPACKETS`: the same since 4.5.
+    busy_poll_rx_packets: AtomicU64,
     pub(crate) below: Below,
     softnet: Vec<Softnet>,
+    /// What the task of each CPU is asked.
+    asked: Vec<AtomicU32>,
+    /// Sockets, in the order in which they were made: before packets come.
+    socks: Mutex<Vec<Arc<Sock>>>,
+    /// Whether there is any.
+    has_socks: AtomicBool,
     /// Memory of all NAPI contexts, by slot. A stale slot stays readable: the lifetime token, not a
     /// crash, tells of a use after free.
     napis: Mutex<Vec<Arc<Napi>>>,
@@ -107,11 +141,18 @@ pub struct Net {
 impl Net {
     /// A network core on top of `below`.
     pub fn new(options: NetOptions, below: Below) -> Arc<Self> {
+        if options.first_napi_id() > 1 {
+            emit(Event::NapiIds { first: options.first_napi_id() });
+        }
         Arc::new(Self {
             rcu: Rcu::new(options.cpus, options.rcu),
             hash: NapiHash::new(&options),
             ledger: Ledger::new(options.keep),
             low_latency_rx_packets: AtomicU64::new(0),
+            busy_poll_rx_packets: AtomicU64::new(0),
+            asked: (0..options.cpus).map(|_| AtomicU32::new(0)).collect(),
+            socks: Mutex::new(Vec::new()),
+            has_socks: AtomicBool::new(false),
             softnet: (0..options.cpus).map(|_| Softnet::default()).collect(),
             napis: Mutex::new(Vec::new()),
             below,
@@ -127,6 +168,15 @@ impl Net {
     /// `LowLatencyRxPackets` of `/proc/net/netstat`.
     pub fn low_latency_rx_packets(&self) -> u64 {
         self.low_latency_rx_packets.load(Relaxed)
+    }
+
+    /// `BusyPollRxPackets` of `/proc/net/netstat`.
+    pub fn busy_poll_rx_packets(&self) -> u64 {
+        self.busy_poll_rx_packets.load(Relaxed)
+    }
+
+    fn count_busy_packets(&self, work: i32) {
+        self.busy_poll_rx_packets.fetch_add(u64::try_from(work).unwrap_or(0), Relaxed);
     }
 
     /// Whether any CPU has a softirq to run; only for who knows that nothing runs.

@@ -5,10 +5,10 @@
 
 use crate::{lock, Era, Net};
 use bitflags::bitflags;
-use pollproof_events::{emit, Event, List, NapiId};
+use pollproof_events::{emit, Event, List, NapiId, NapiStep};
 use pollproof_sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use pollproof_sync::{bug, cpu, AtomicU32, Lifetime, PlainU32, What};
-use std::sync::atomic::{AtomicU32 as StdAtomicU32, Ordering as StdOrdering};
+use std::sync::atomic::{AtomicBool, AtomicU32 as StdAtomicU32, Ordering as StdOrdering};
 use std::sync::{Arc, OnceLock};
 
 /// `NAPI_POLL_WEIGHT`.
@@ -28,6 +28,10 @@ bitflags! {
         const NPSVC = 1 << 3;
         /// It is in `napi_hash`.
         const HASHED = 1 << 4;
+        /// A busy poller owns it: completing does nothing.
+        const IN_BUSY_POLL = 1 << 6;
+        /// An application would rather poll it itself than have it polled by the softirq.
+        const PREFER_BUSY_POLL = 1 << 7;
         /// A kthread polls it instead of the softirq.
         const THREADED = 1 << 8;
         /// It is scheduled for the kthread.
@@ -69,6 +73,12 @@ pub struct Napi {
     pub(crate) polling: PlainU32,
     /// `defer_hard_irqs_count`: the owner's.
     pub(crate) defer_count: StdAtomicU32,
+    /// `poll_owner`: CPU plus one that is inside the poll method, 0 is none; see `netpoll.rs`.
+    pub(crate) poll_owner: AtomicU32,
+    /// The same as a plain word, which is its owner's alone.
+    pub(crate) poll_owner_word: PlainU32,
+    /// It has a kthread (`thread`, and `dev->threaded`).
+    pub(crate) has_kthread: AtomicBool,
     poll: OnceLock<Arc<dyn NapiPoll>>,
 }
 
@@ -76,6 +86,10 @@ impl Napi {
     /// The driver's methods; `None` only before [`Net::netif_napi_add`] has finished.
     pub(crate) fn driver(&self) -> Option<&Arc<dyn NapiPoll>> {
         self.poll.get()
+    }
+
+    pub(crate) fn step(&self, step: NapiStep) -> Event {
+        Event::Napi { napi: self.slot, step }
     }
 
     /// The state as a hint; it may change at once.
@@ -102,6 +116,12 @@ impl Net {
             on_lists: PlainU32::new(0, What { rule: "SCHED-ONE-LIST", name: "napi.poll_list" }),
             polling: PlainU32::new(0, What { rule: "SINGLE-CONSUMER", name: "napi->poll" }),
             defer_count: StdAtomicU32::new(0),
+            poll_owner: AtomicU32::new(0),
+            poll_owner_word: PlainU32::new(
+                0,
+                What { rule: "SINGLE-CONSUMER", name: "napi->poll_owner" },
+            ),
+            has_kthread: AtomicBool::new(false),
             poll: OnceLock::new(),
         });
         if napi.poll.set(poll).is_err() {
@@ -121,9 +141,11 @@ impl Net {
     /// `napi_enable`: gives up the ownership that a new or disabled context starts with.
     pub fn napi_enable(&self, napi: &Napi) {
         let owned = (NapiState::SCHED | NapiState::NPSVC).bits();
-        let before = napi.state.fetch_and(!owned, Release);
+        let kthread = napi.has_kthread.load(StdOrdering::Relaxed);
+        let threaded = if kthread { NapiState::THREADED.bits() } else { 0 };
+        let before = napi.state.update(Release, |s| Some(s & !owned | threaded));
         emit(Event::NapiEnabled { napi: napi.slot });
-        if before & NapiState::SCHED.bits() == 0 {
+        if before.is_ok_and(|s| s & NapiState::SCHED.bits() == 0) {
             pollproof_sync::switch::fault(
                 "NAPI-LIFECYCLE",
                 "napi_enable of a context that is not disabled".into(),
@@ -136,12 +158,14 @@ impl Net {
     pub fn napi_disable(&self, napi: &Napi) {
         cpu::might_sleep("napi_disable");
         napi.lifetime.used();
+        emit(napi.step(NapiStep::Disabling));
         let taken = (NapiState::SCHED | NapiState::NPSVC).bits();
+        let dropped = (NapiState::THREADED | NapiState::PREFER_BUSY_POLL).bits();
         napi.state.fetch_or(NapiState::DISABLE.bits(), Relaxed);
         let free = |s: u32| s & taken == 0;
         loop {
             napi.state.wait(Relaxed, free);
-            let take = |s: u32| free(s).then_some(s | taken);
+            let take = |s: u32| free(s).then_some(s & !dropped | taken);
             if napi.state.update(Acquire, take).is_ok() {
                 break;
             }
@@ -173,6 +197,7 @@ impl Net {
         if napi.state().contains(NapiState::THREADED) {
             // Goes on with the release of the schedule that was granted.
             napi.state.fetch_or(NapiState::SCHED_THREADED.bits(), Relaxed);
+            emit(napi.step(NapiStep::ForKthread));
             return;
         }
         self.list_add(napi, List::Poll);
@@ -192,7 +217,8 @@ impl Net {
     /// Nothing of the context may be touched by the caller after a true answer, except to arm.
     pub fn napi_complete_done(&self, napi: &Arc<Napi>, work_done: i32) -> bool {
         let state = napi.state();
-        if state.contains(NapiState::NPSVC) {
+        if state.intersects(NapiState::NPSVC | NapiState::IN_BUSY_POLL) {
+            // netpoll owns nothing, and a busy poller goes on.
             emit(Event::NapiComplete { napi: napi.slot, work: work_done, done: false });
             return false;
         }
@@ -202,13 +228,19 @@ impl Net {
         let done = match self.options.era {
             Era::V3_18 => {
                 self.list_del_in_place(napi);
-                napi.state.fetch_and(!NapiState::SCHED.bits(), Release);
+                self.give_up(napi);
                 true
             }
             Era::V6_12 => self.complete_done_6_12(napi, work_done),
         };
         emit(Event::NapiComplete { napi: napi.slot, work: work_done, done });
         done
+    }
+
+    /// `SCHED` is cleared and nothing else: whoever owns it next must see all that was done.
+    pub(crate) fn give_up(&self, napi: &Napi) {
+        napi.state.fetch_and(!NapiState::SCHED.bits(), Release);
+        emit(napi.step(NapiStep::Released));
     }
 
     /// The timer may keep the interrupt off (`napi_defer_hard_irqs`, 5.8); `MISSED` keeps the
@@ -226,7 +258,8 @@ impl Net {
         }
         let missed = NapiState::MISSED.bits();
         let sched = NapiState::SCHED.bits();
-        let given_up = missed | sched | NapiState::SCHED_THREADED.bits();
+        let given_up = (NapiState::SCHED_THREADED | NapiState::PREFER_BUSY_POLL).bits();
+        let given_up = missed | sched | given_up;
         // Whoever owns it next must see everything that this poll did: release. A missed schedule
         // must make its cause visible to the next poll: acquire.
         let before = napi.state.update(AcqRel, |s| {
@@ -237,11 +270,16 @@ impl Net {
             self.__napi_schedule(napi);
             return false;
         }
+        emit(napi.step(NapiStep::Released));
         if timeout_ns > 0 {
-            emit(Event::TimerStart { napi: napi.slot, delay_ns: timeout_ns });
-            self.below.timer.start(napi.slot, timeout_ns);
+            self.start_timer(napi, timeout_ns);
         }
         timeout_ns == 0
+    }
+
+    pub(crate) fn start_timer(&self, napi: &Napi, delay_ns: u64) {
+        emit(Event::TimerStart { napi: napi.slot, delay_ns });
+        self.below.timer.start(napi.slot, delay_ns);
     }
 
     /// `napi_watchdog`: the timer of a context fired. Does not set `MISSED`.
@@ -249,7 +287,8 @@ impl Net {
         let Some(napi) = self.napi(slot) else { return };
         emit(Event::TimerFired { napi: slot });
         let busy = (NapiState::SCHED | NapiState::DISABLE).bits();
-        let take = |s: u32| (s & busy == 0).then_some(s | NapiState::SCHED.bits());
+        let prefer = NapiState::PREFER_BUSY_POLL.bits();
+        let take = |s: u32| (s & busy == 0).then_some(s & !prefer | NapiState::SCHED.bits());
         if napi.state.update(Acquire, take).is_ok() {
             emit(Event::NapiPrep { napi: slot, granted: true });
             self.__napi_schedule(&napi);

@@ -2,7 +2,7 @@
 //! buffers behind it.
 
 use crate::Page;
-use pollproof_kapi::{Dma, DmaAddr};
+use pollproof_kapi::{Dma, DmaAddr, NoMemory};
 
 /// A received packet on its way up.
 #[derive(Debug)]
@@ -76,6 +76,31 @@ impl SkBuff {
         bytes
     }
 
+    /// `skb_copy`: the same packet in buffers of its own; the header as `__copy_skb_header` has it,
+    /// so that the copy tells the same context.
+    pub(crate) fn skb_copy(&self, dma: &dyn Dma) -> Result<Self, NoMemory> {
+        let mut copy = Self {
+            number: self.number,
+            hash: self.hash,
+            napi_id: self.napi_id,
+            buf: copy_buf(dma, self.buf, self.head_len())?,
+            page: None,
+            len: self.head_len(),
+            frags: Vec::new(),
+            csum_unnecessary: self.csum_unnecessary,
+        };
+        for frag in &self.frags {
+            match copy_buf(dma, frag.buf, frag.len) {
+                Ok(buf) => copy.add_rx_frag(Frag { buf, page: None, len: frag.len }),
+                Err(no_memory) => {
+                    copy.release(dma);
+                    return Err(no_memory);
+                }
+            }
+        }
+        Ok(copy)
+    }
+
     /// Gives all buffers back; nothing but to drop it is left to do.
     #[inline(always)]
     pub(crate) fn release(&self, dma: &dyn Dma) {
@@ -84,6 +109,16 @@ impl SkBuff {
             release(dma, frag.buf, frag.page.as_ref());
         }
     }
+}
+
+/// A buffer of the stack with the same bytes.
+fn copy_buf(dma: &dyn Dma, from: DmaAddr, len: usize) -> Result<DmaAddr, NoMemory> {
+    let to = dma.alloc_buf()?;
+    let mut bytes = vec![0; len.min(dma.buf_len())];
+    dma.read_buf(from, 0, &mut bytes);
+    dma.write_buf(to, 0, &bytes);
+    dma.hand_up(to);
+    Ok(to)
 }
 
 /// The stack is done with a buffer.

@@ -1,11 +1,13 @@
 //! The guest: a ledger of what arrived at the sockets, in which order and when.
 //!
-//! A socket stands for a flow. The ledger is not a TCP: it reads the bytes, keeps what it was told
-//! to keep, and gives the buffer back.
+//! The ledger's sockets are flow hashes. It is not a TCP: it reads the bytes, keeps what it was
+//! told to keep, and gives the buffer back. Packets of a flow that has a [`crate::Sock`] are
+//! counted here as all others, and then wait there for their reader.
 
+use crate::inet::Refused;
 use crate::{lock, Net, SkBuff};
 use pollproof_events::{emit, Event, SkbEnd};
-use pollproof_sync::{Counter, Private};
+use pollproof_sync::{cpu, Counter, Private};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::Mutex;
@@ -81,25 +83,72 @@ impl Ledger {
 
 impl Net {
     /// `napi_gro_receive`: passes through to the socket, see the crate's documentation.
-    ///
-    /// `netif_receive_skb`, protocol and socket lookup in one: queues the packet to its socket.
     #[inline(always)]
     pub fn napi_gro_receive(&self, skb: SkBuff) {
-        let (number, flow) = (skb.number, skb.hash);
+        self.netif_receive_skb(skb);
+    }
+
+    /// `netif_receive_skb`: what becomes of the packet is told.
+    #[inline(always)]
+    fn netif_receive_skb(&self, skb: SkBuff) {
+        let (number, flow, napi_id) = (skb.number, skb.hash, skb.napi_id);
+        let end = match self.deliver(skb) {
+            None => SkbEnd::Socket(flow),
+            Some(why) => SkbEnd::Dropped(why),
+        };
+        emit(Event::SkbEnd { skb: number, flow, napi_id, end });
+    }
+
+    /// Protocol and socket lookup in one: queues the packet to its socket, or drops it and says
+    /// why.
+    #[inline(always)]
+    fn deliver(&self, skb: SkBuff) -> Option<&'static str> {
         self.ledger.packets.add(1);
         self.ledger.bytes.add(skb.len as u64);
-        // sk_mark_ll.
+        // The ledger is marked as a socket would be.
         self.ledger.last_napi_id.store(skb.napi_id, Relaxed);
         if self.ledger.keep == Keep::Bytes {
             self.keep(&skb);
         }
+        if self.has_socks() {
+            return self.deliver_to_sock(skb);
+        }
+        self.deliver_to_ledger(skb);
+        None
+    }
+
+    #[inline(always)]
+    fn deliver_to_ledger(&self, skb: SkBuff) {
         if self.options.rcv_queue == 0 {
             // The reader takes it at once.
             skb.release(&*self.below.dma);
         } else {
             self.queue_to_socket(skb);
         }
-        emit(Event::SkbEnd { skb: number, flow, end: SkbEnd::Socket(flow) });
+    }
+
+    fn deliver_to_sock(&self, skb: SkBuff) -> Option<&'static str> {
+        match self.inet_rcv(skb) {
+            Ok(()) => None,
+            Err(Refused::NoSocket(skb)) => {
+                self.deliver_to_ledger(skb);
+                None
+            }
+            Err(Refused::Dropped(skb, why)) => {
+                skb.release(&*self.below.dma);
+                Some(why)
+            }
+        }
+    }
+
+    /// `loopback_xmit`, without the backlog between: a packet that this CPU sends to itself. On its
+    /// way out it got the sender's CPU plus one, in the place where a received packet has its id.
+    /// It never was a frame, so what becomes of it is not told.
+    pub fn loopback_xmit(&self, mut skb: SkBuff) {
+        skb.napi_id = cpu::smp_processor_id() + 1;
+        cpu::local_bh_disable();
+        self.deliver(skb);
+        self.local_bh_enable();
     }
 
     #[inline(never)]
@@ -139,9 +188,9 @@ impl Net {
 
     /// `kfree_skb` with a reason: the packet ends here and is counted.
     pub fn kfree_skb(&self, skb: SkBuff, why: &'static str) {
-        let (number, flow) = (skb.number, skb.hash);
+        let (number, flow, napi_id) = (skb.number, skb.hash, skb.napi_id);
         skb.release(&*self.below.dma);
-        emit(Event::SkbEnd { skb: number, flow, end: SkbEnd::Dropped(why) });
+        emit(Event::SkbEnd { skb: number, flow, napi_id, end: SkbEnd::Dropped(why) });
     }
 
     /// Frees a packet that never became whole, so that nobody was told of it.

@@ -52,6 +52,13 @@ impl Net {
         self.softnet.get(cpu::smp_processor_id() as usize)
     }
 
+    /// `local_bh_enable`: softirqs that were raised meanwhile run here.
+    #[track_caller]
+    pub fn local_bh_enable(&self) {
+        cpu::local_bh_enable();
+        self.do_softirq();
+    }
+
     /// `list_add_tail(&napi->poll_list, ...)` on this CPU.
     pub(crate) fn list_add(&self, napi: &Arc<Napi>, list: List) {
         let Some(softnet) = self.softnet() else { return };
@@ -99,8 +106,7 @@ impl Net {
     ///
     /// Gives true when work is left for `ksoftirqd`: the caller comes back.
     pub fn do_softirq(&self) -> bool {
-        let context = cpu::context();
-        if context.hardirq + context.softirq + context.bh_off + context.irq_off > 0 {
+        if !cpu::context().takes_softirqs() {
             return self.softirq_pending();
         }
         let mut restarts = 0;
@@ -133,11 +139,13 @@ impl Net {
         let mut repoll = VecDeque::new();
         while let Some(napi) = taken.pop_front() {
             self.node_removed(&napi, List::Taken);
+            let have = self.netpoll_poll_lock(&napi);
             let (work, again) = self.__napi_poll(&napi);
             if again {
                 self.node_added(&napi, List::Repoll);
-                repoll.push_back(napi);
+                repoll.push_back(napi.clone());
             }
+            self.netpoll_poll_unlock(&napi, have);
             budget -= work;
             if budget <= 0 || self.below.clock.now_ns() >= limit {
                 softnet.squeezed();
@@ -166,6 +174,14 @@ impl Net {
             self.napi_complete_done(napi, 0);
             return (work, false);
         }
+        if napi.state().contains(NapiState::PREFER_BUSY_POLL) {
+            // Given up early, for the application to poll; the timer or else a new schedule is
+            // there in case it does not.
+            if self.napi_complete_done(napi, work) {
+                self.napi_schedule(napi);
+            }
+            return (work, false);
+        }
         // A driver that gave the context up and still claims the full weight: "Budget exhausted
         // after napi rescheduled". It is on somebody's list already.
         if napi.on_lists.get() > 0 {
@@ -189,7 +205,7 @@ impl Net {
         emit(Event::PollEnter { napi: napi.slot, budget, netpoll });
         self.below.clock.poll_begins(napi.slot);
         napi.polling.set(1);
-        let work = driver.poll(napi, budget);
+        let work = cpu::balanced("napi->poll", || driver.poll(napi, budget));
         emit(Event::PollExit { napi: napi.slot, work, budget });
         work
     }

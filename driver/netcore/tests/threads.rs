@@ -115,7 +115,7 @@ fn no_event_is_lost_between_two_cpus_that_schedule() {
             together.wait();
             for _ in 0..3 {
                 queue.work.fetch_add(1, Ordering::Relaxed);
-                net.napi_schedule(&napi);
+                cpu::in_hardirq(|| net.napi_schedule(&napi));
                 while net.do_softirq() {}
             }
             take_faults()

@@ -1,6 +1,6 @@
 //! The events, in the order a frame meets them; the corridors refill, rearm, complete follow.
 
-use crate::state::{PortState, RestCq, TailRing};
+use crate::state::{List, NapiStep, Owner, PortState, RestCq, SkbEnd, TailRing, What};
 
 /// Number of a completion queue.
 pub type CqId = u32;
@@ -8,54 +8,6 @@ pub type CqId = u32;
 pub type RingId = u32;
 /// Slot of a NAPI context: its identity as memory, not its `napi_id`.
 pub type NapiId = u32;
-
-/// Who may touch a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Owner {
-    /// Nobody: it is not allocated.
-    Free,
-    /// The driver: allocated, not mapped for the device.
-    Driver,
-    /// The device: mapped and posted.
-    Device,
-    /// The network stack: handed up as packet data.
-    Stack,
-}
-
-/// What a DMA access carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// Packet bytes.
-    Data,
-    /// A completion queue entry.
-    Cqe,
-    /// An event queue entry.
-    Eqe,
-    /// A work queue entry (receive descriptor).
-    Wqe,
-    /// A doorbell record in host memory.
-    Record,
-}
-
-/// Which list a NAPI context is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
-    /// `softnet_data.poll_list` of a CPU.
-    Poll,
-    /// The private `repoll` list of `net_rx_action`.
-    Repoll,
-    /// The private list that `net_rx_action` took over.
-    Taken,
-}
-
-/// How an skb left the driver's hands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SkbEnd {
-    /// Queued to this socket.
-    Socket(u32),
-    /// Dropped for a counted reason.
-    Dropped(&'static str),
-}
 
 /// One thing that happened, as seen from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,6 +158,18 @@ pub enum Event {
         value: u64,
     },
     // Butler and pass.
+    /// The first `napi_id` that may be issued, 1 if nobody says; smaller ones mean none.
+    NapiIds {
+        /// It.
+        first: u32,
+    },
+    /// A step in a context's life.
+    Napi {
+        /// Context.
+        napi: NapiId,
+        /// Step.
+        step: NapiStep,
+    },
     /// `netif_napi_add`.
     NapiAdd {
         /// Context.
@@ -347,8 +311,17 @@ pub enum Event {
         skb: u64,
         /// Flow it belongs to.
         flow: u32,
+        /// `skb->napi_id`.
+        napi_id: u32,
         /// Where it ended.
         end: SkbEnd,
+    },
+    /// `sk_mark_ll`: a socket was marked with the id of a packet.
+    SkMark {
+        /// Number of the socket.
+        sock: u32,
+        /// `sk_napi_id`.
+        id: u32,
     },
     // Corridors.
     /// Refill: buffers were posted and the producer index is about to be published.

@@ -8,6 +8,6 @@ mod event;
 mod recorder;
 mod state;
 
-pub use event::{CqId, Event, List, NapiId, Owner, RingId, SkbEnd, What};
+pub use event::{CqId, Event, NapiId, RingId};
 pub use recorder::{emit, is_recording, record, set_time_ps, with_visitor, Record, Visitor};
-pub use state::{PortState, RestCq, TailRing};
+pub use state::{List, NapiStep, Owner, PortState, RestCq, SkbEnd, TailRing, What};

@@ -1,6 +1,55 @@
-//! What an event says of a queue, a ring or a port as a whole.
+//! What events say of buffers, lists and packets, and of a queue, a ring, a context or a port as a
+//! whole.
 
 use crate::{CqId, NapiId};
+
+/// Who may touch a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// Nobody: it is not allocated.
+    Free,
+    /// The driver: allocated, not mapped for the device.
+    Driver,
+    /// The device: mapped and posted.
+    Device,
+    /// The network stack: handed up as packet data.
+    Stack,
+}
+
+/// What a DMA access carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Packet bytes.
+    Data,
+    /// A completion queue entry.
+    Cqe,
+    /// An event queue entry.
+    Eqe,
+    /// A work queue entry (receive descriptor).
+    Wqe,
+    /// A doorbell record in host memory.
+    Record,
+}
+
+/// Which list a NAPI context is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// `softnet_data.poll_list` of a CPU.
+    Poll,
+    /// The private `repoll` list of `net_rx_action`.
+    Repoll,
+    /// The private list that `net_rx_action` took over.
+    Taken,
+}
+
+/// How an skb left the driver's hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkbEnd {
+    /// Queued to this socket.
+    Socket(u32),
+    /// Dropped for a counted reason.
+    Dropped(&'static str),
+}
 
 /// State of one completion queue when nothing runs any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,4 +96,21 @@ pub enum PortState {
     Down,
     /// The driver knows that the device is gone.
     Removed,
+}
+
+/// A step in the life of a NAPI context that has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NapiStep {
+    /// `netif_napi_del` was called.
+    Deleted,
+    /// `napi_disable` was called; it returns later.
+    Disabling,
+    /// Its owner gave it up: the next schedule is granted.
+    Released,
+    /// Its owner leaves it to the kthread.
+    ForKthread,
+    /// A busy poller took it.
+    BusyTaken,
+    /// The busy poller goes on as any owner: it polls once more, to get the interrupt enabled.
+    BusyLeft,
 }

@@ -1,6 +1,6 @@
 //! Questions that are answered by exploration, with a trace or a proof within bounds.
 
-use crate::scenarios::{TWO_LISTS_3_18, TWO_LISTS_6_12};
+use crate::scenarios::{BUSY_PREFER_EARLY, TWO_LISTS_3_18, TWO_LISTS_6_12};
 use pollproof_bench::run::Change;
 use pollproof_bench::scenario::Scenario;
 
@@ -27,7 +27,7 @@ impl Question {
 }
 
 /// All questions.
-pub const ALL: &[&Question] = &[&TWO_LISTS_OLD, &TWO_LISTS_NEW];
+pub const ALL: &[&Question] = &[&TWO_LISTS_OLD, &TWO_LISTS_NEW, &PREFER_EARLY];
 
 const TWO_LISTS_OLD: Question = Question {
     id: "two-lists-3.18",
@@ -44,5 +44,16 @@ const TWO_LISTS_NEW: Question = Question {
     question: "Can it still in 6.12, which looks whether the context was rescheduled meanwhile?",
     rule: "SCHED-ONE-LIST",
     scenario: &TWO_LISTS_6_12,
+    answer: true,
+};
+
+const PREFER_EARLY: Question = Question {
+    id: "prefer-early-timer",
+    question:
+        "A busy poller of 6.12 that will be back starts a timer instead of the interrupt, and \
+               gives the context up after one more poll. Can the timer fire before that, so that \
+               nobody comes?",
+    rule: "NO-LOST-WORK",
+    scenario: &BUSY_PREFER_EARLY,
     answer: true,
 };

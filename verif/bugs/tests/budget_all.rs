@@ -55,7 +55,7 @@ fn run(case: Case) -> Vec<Record> {
         if case.budget == 0 {
             scene.net.netpoll_poll_one(&napi);
         } else {
-            scene.net.napi_schedule(&napi);
+            cpu::in_hardirq(|| scene.net.napi_schedule(&napi));
         }
         // Bounded: a broken poll may stay on the list for ever.
         for _ in 0..20 {

@@ -225,6 +225,8 @@ impl ReferenceStateMachine for Model {
         match op {
             Op::Disable(n) => state.contexts[*n].enabled && !state.contexts[*n].owned,
             Op::Enable(n) => !state.contexts[*n].enabled,
+            // Who looks an id up has seen that it is one.
+            Op::ById(id) => *id >= state.min_id,
             _ => true,
         }
     }
@@ -248,7 +250,9 @@ impl House {
         let napi = |n: usize| &self.drivers[n].1;
         match op {
             Op::Ready(n, count) => self.drivers[n].0.complete(count),
-            Op::Schedule(n) => return Some(net.napi_schedule(napi(n)).into()),
+            Op::Schedule(n) => {
+                return Some(cpu::in_hardirq(|| net.napi_schedule(napi(n))).into());
+            }
             Op::Softirq if net.softirq_pending() => cpu::in_softirq(|| net.net_rx_action()),
             Op::Softirq => {}
             Op::Disable(n) => net.napi_disable(napi(n)),
@@ -263,7 +267,7 @@ impl House {
                 return net.napi_by_id(id).map(|napi| napi.slot);
             }
             Op::Netpoll(n) => return Some(net.netpoll_poll_one(napi(n)).into()),
-            Op::Watchdog(n) => net.napi_watchdog(napi(n).slot),
+            Op::Watchdog(n) => cpu::in_hardirq(|| net.napi_watchdog(napi(n).slot)),
         }
         None
     }
@@ -285,9 +289,11 @@ impl StateMachineTest for House {
             hash_buckets: 2,
             ..NetOptions::default()
         };
-        let net = bare_net(options);
-        let drivers = with_visitor(judge.clone(), || {
-            (0..CONTEXTS as u32).map(|cq| Counter::new(&net, cq, model.weight as i32)).collect()
+        let (net, drivers) = with_visitor(judge.clone(), || {
+            let net = bare_net(options);
+            let driver = |cq| Counter::new(&net, cq, model.weight as i32);
+            let drivers = (0..CONTEXTS as u32).map(driver).collect();
+            (net, drivers)
         });
         Self { net, drivers, judge }
     }

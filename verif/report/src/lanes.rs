@@ -1,6 +1,6 @@
 //! Events as columns: one lane a room of the house, one line an event.
 
-use pollproof_events::{Event, List, Owner, Record};
+use pollproof_events::{Event, List, NapiStep, Owner, Record};
 
 /// A room of the house, in the order in which a frame meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ pub fn room(event: &Event) -> Room {
         | Port { .. } => Room::Driver,
         Doorbell { .. } | RefillFailed { .. } | ArmCq { .. } => Room::Driver,
         RingStopped { .. } | RingStarted { .. } => Room::Driver,
-        SkbEnd { .. } => Room::Socket,
+        SkbEnd { .. } | SkMark { .. } => Room::Socket,
         _ => Room::Napi,
     }
 }
@@ -83,6 +83,8 @@ pub fn text(event: &Event) -> String {
         }
         MmioWrite { bar, offset, .. } => format!("BAR{bar}+{offset:#x} written"),
         MmioRead { bar, offset, .. } => format!("BAR{bar}+{offset:#x} read"),
+        NapiIds { first } => format!("ids begin at {first}"),
+        Napi { step, .. } => step_name(step).into(),
         NapiAdd { napi } => format!("context {napi} added"),
         NapiHashed { napi, id } => format!("context {napi} gets id {id}"),
         NapiUnhashed { napi, id } => format!("context {napi} leaves the hash, id {id}"),
@@ -110,6 +112,7 @@ pub fn text(event: &Event) -> String {
         SkbEnd { skb, end: pollproof_events::SkbEnd::Dropped(why), .. } => {
             format!("packet {} dropped: {why}", skb as u32)
         }
+        SkMark { sock, id } => format!("socket {sock} marked with id {id}"),
         Refill { producer, consumer, .. } => format!("refilled to {producer}, from {consumer}"),
         Doorbell { producer, .. } => format!("producer {producer} told"),
         RefillFailed { posted, .. } => format!("no memory, {posted} posted"),
@@ -131,6 +134,17 @@ pub fn text(event: &Event) -> String {
             if rest.armed { "" } else { "not " }
         ),
         RestHeld { device, queued } => format!("rest: {device} in device, {queued} in queues"),
+    }
+}
+
+fn step_name(step: NapiStep) -> &'static str {
+    match step {
+        NapiStep::Deleted => "deleted",
+        NapiStep::Disabling => "to be disabled",
+        NapiStep::Released => "given up",
+        NapiStep::ForKthread => "left to the kthread",
+        NapiStep::BusyTaken => "a busy poller takes it",
+        NapiStep::BusyLeft => "the busy poller leaves",
     }
 }
 

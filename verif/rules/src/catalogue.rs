@@ -42,12 +42,16 @@ pub const CATALOGUE: &[RuleInfo] = &[
     },
     RuleInfo {
         id: "CONTEXT",
-        sentence:
-            "Code sleeps, enables BH and enables interrupts only where its context allows it.",
-        source: "Linux Documentation/kernel-hacking/locking.rst; might_sleep(), lockdep",
-        blind_spots: "Checked where code calls might_sleep, a sleeping lock, synchronize_rcu or \
-                      napi_disable. Lock order is not checked yet.",
-        must_reach: &[],
+        sentence: "Code sleeps, enables BH and enables interrupts only where its context allows \
+                   it; a poll runs with BH off; polls, handlers and threads leave the context as \
+                   they found it.",
+        source:
+            "Linux Documentation/kernel-hacking/locking.rst; might_sleep(), lockdep; i40e: Fix \
+                 preempt count leak in napi poll tracepoint",
+        blind_spots: "Sleeping: where code calls might_sleep, a sleeping lock, synchronize_rcu, \
+                      napi_disable or netif_napi_del. Balance: of polls, ndo_ll_poll, interrupt \
+                      handlers, softirqs and threads, not of each function.",
+        must_reach: &["polled"],
     },
     RuleInfo {
         id: "DEADLOCK",
@@ -66,9 +70,9 @@ pub const CATALOGUE: &[RuleInfo] = &[
     },
     RuleInfo {
         id: "DISABLE-MEANS-DISABLED",
-        sentence:
-            "After napi_disable or a queue's stop has returned nobody polls it, consumes from \
-                   it or posts to it.",
+        sentence: "When napi_disable returns no owner is inside the poll, and from then on, as \
+                   after a queue's stop, nobody schedules it, polls it, consumes from it or posts \
+                   to it.",
         source: "Linux net/core/dev.c, napi_disable(); 27d9ce4fd0e2",
         blind_spots: "Between threads it sees the order of events of one execution; the race \
                       detector covers the rest.",
@@ -120,6 +124,16 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &[],
     },
     RuleInfo {
+        id: "LOCK-ORDER",
+        sentence: "Locks are taken inside each other in one order, none inside its like; a lock \
+                   that an interrupt or softirq takes is taken elsewhere only where none comes.",
+        source: "Linux Documentation/locking/lockdep-design.rst",
+        blind_spots: "Locks made at one place are one class, what one execution does is put \
+                      together. A lock that is safe from softirqs around one that is not is not \
+                      looked for; nor are words that serve as locks, and RCU.",
+        must_reach: &[],
+    },
+    RuleInfo {
         id: "NAPI-BUDGET",
         sentence:
             "A poll returns 0 to budget; exactly the budget if and only if it still owns its \
@@ -131,20 +145,34 @@ pub const CATALOGUE: &[RuleInfo] = &[
     },
     RuleInfo {
         id: "NAPI-ID",
-        sentence: "Ids of live contexts are distinct and not 0; a lookup gives the context asked \
-                   for or nothing.",
-        source: "Linux net/core/dev.c, napi_hash_add(); the ll_poll series of 2013",
-        blind_spots: "Ids held by sockets after a context is gone are legal and not followed.",
+        sentence:
+            "Ids of live contexts are distinct and of those that may be issued; what packets \
+                   and sockets hold was issued or means none; a lookup asks for an id, and gives \
+                   the context asked for or nothing.",
+        source: "Linux net/core/dev.c, napi_hash_add(), MIN_NAPI_ID; the ll_poll series of 2013",
+        blind_spots: "Ids held by sockets after a context is gone are legal. Whether a packet has \
+                      the id of the context that it came through is not looked at.",
         must_reach: &["hashed"],
     },
     RuleInfo {
         id: "NAPI-LIFECYCLE",
-        sentence: "A context is added, enabled, disabled and freed in that order; enable and \
-                   disable alternate.",
+        sentence: "A context is added, enabled, disabled, deleted and freed in that order; enable \
+                   and disable alternate, one at a time; nothing is freed that can be looked up.",
         source: "Linux include/linux/netdevice.h, napi_enable(); net: tun: avoid disabling NAPI \
                  twice (2022)",
-        blind_spots: "None known.",
+        blind_spots: "A context that was never added is taken as it comes.",
         must_reach: &["enabled"],
+    },
+    RuleInfo {
+        id: "NAPI-OWNER",
+        sentence: "A context that is owned has one holder: who was granted it, a poll list, its \
+                   kthread, a busy poller or a disable; only the holder polls it and gives it up, \
+                   and at rest nobody holds it who will not come back.",
+        source: "Linux net/core/dev.c (6.12), NAPI_STATE_SCHED; cb038357937e; 689883de94dd",
+        blind_spots:
+            "Told by grants, lists and steps, not by the state word. Lists of 3.18 keep a \
+                      context while it is polled: who polls from a list is not compared.",
+        must_reach: &["granted"],
     },
     RuleInfo {
         id: "NO-LOST-WORK",
@@ -253,6 +281,15 @@ pub const CATALOGUE: &[RuleInfo] = &[
             "Events show overlap only in the order in which an execution happened to run; \
                       the race detector, which looks at happens-before, shows it in any order.",
         must_reach: &["polled"],
+    },
+    RuleInfo {
+        id: "SOFTIRQ-RUNS",
+        sentence: "A softirq is raised only where something runs it: in an interrupt, a softirq, \
+                   or with BH off.",
+        source: "Linux fbd9a2ceba5c (net: Add lockdep asserts to ____napi_schedule()); \
+                 8cf699ec849f, bd4ce941c8d5",
+        blind_spots: "6.12.20 wakes ksoftirqd instead, which is not modelled.",
+        must_reach: &["raised"],
     },
     RuleInfo {
         id: "VALID-BEFORE-USE",

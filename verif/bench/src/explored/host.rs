@@ -3,7 +3,8 @@
 //!
 //! A register write is posted: counted in one step, taken by the doorbell agent in a later one.
 //! An MSI-X message sets a bit in the pending word of the CPU that the vector is bound to. A
-//! timer may fire whenever it is armed.
+//! timer may fire whenever it is armed. The clock stands still, but for the thread that waits by
+//! looking at it.
 
 use pollproof_events::{emit, Event};
 use pollproof_hostmem::{AreaLayout, SharedMem};
@@ -12,7 +13,7 @@ use pollproof_pcie::MsixTable;
 use pollproof_sync::engine::Loc;
 use pollproof_sync::switch::fault;
 use pollproof_sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
-use pollproof_sync::{cpu, irq, AtomicU32, SpinLock};
+use pollproof_sync::{cpu, irq, thread, AtomicU32, SpinLock};
 use std::collections::BTreeMap;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +26,9 @@ pub(crate) const TIMER_BIT: u32 = 16;
 const TIMERS: u32 = 8;
 /// The CPU, or another agent, stops.
 pub(crate) const STOP: u32 = 1 << 31;
+
+/// What a round of a loop that looks at the clock takes.
+const SPIN_NS: u64 = 1_024;
 
 /// One register write on its way.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +65,9 @@ pub struct ExploredHost {
     live: SpinLock<u32>,
     /// Held while a timer's callback runs.
     timer_running: SpinLock<()>,
+    /// Time that each thread spent in loops that look at the clock: its own, so that nobody's
+    /// depends on who ran first.
+    spun: Mutex<BTreeMap<usize, u64>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -72,7 +79,7 @@ impl ExploredHost {
     pub fn new(mem: SharedMem, cpus: u32, posted_max: usize) -> Arc<Self> {
         let vector = || Vector {
             handler: Mutex::new(None),
-            running: SpinLock::new(()),
+            running: SpinLock::unwatched(()),
             affinity: AtomicU32::new(0),
         };
         Arc::new(Self {
@@ -80,12 +87,13 @@ impl ExploredHost {
             posted: AtomicU32::new(0),
             writes: Mutex::default(),
             posted_max,
-            msix: SpinLock::new(MsixTable::new(VECTORS)),
+            msix: SpinLock::unwatched(MsixTable::new(VECTORS)),
             vectors: (0..VECTORS).map(|_| vector()).collect(),
             pending: (0..cpus).map(|_| AtomicU32::new(0)).collect(),
             armed: AtomicU32::new(0),
-            live: SpinLock::new(0),
-            timer_running: SpinLock::new(()),
+            live: SpinLock::unwatched(0),
+            timer_running: SpinLock::unwatched(()),
+            spun: Mutex::default(),
         })
     }
 
@@ -302,7 +310,11 @@ impl kapi::Irq for ExploredHost {
 
 impl kapi::Clock for ExploredHost {
     fn now_ns(&self) -> u64 {
-        0
+        lock(&self.spun).get(&thread::current()).copied().unwrap_or(0)
+    }
+
+    fn spin_round(&self) {
+        *lock(&self.spun).entry(thread::current()).or_default() += SPIN_NS;
     }
 }
 

@@ -224,7 +224,7 @@ impl<N: Nic> House<N> {
     fn busy_poll(&self, before: u64) {
         let is_idle = !self.net.softirq_pending();
         if let Some(Some(napi_id)) = self.host.with(|w| w.busy_poll_round().filter(|_| is_idle)) {
-            if self.net.sk_poll_ll(napi_id, 0) == LL_FLUSH_FAILED {
+            if self.net.ll_poll_once(napi_id, 0) == LL_FLUSH_FAILED {
                 self.host.with(World::end_busy_poll);
             }
         }

@@ -6,7 +6,7 @@ use pollproof_events::{emit, Event, RestCq};
 use pollproof_mlx4::CqLock;
 use pollproof_netcore::{Napi, NapiPoll, Net};
 use pollproof_sync::Ordering::{Acquire, Release};
-use pollproof_sync::{thread, AtomicU32, PlainU32, What};
+use pollproof_sync::{cpu, thread, AtomicU32, PlainU32, What};
 use std::sync::{Arc, OnceLock};
 
 /// A driver whose device is a counter of ready packets.
@@ -55,6 +55,11 @@ impl NapiPoll for Counter {
     }
 }
 
+/// The handler of the context's interrupt, on this CPU.
+fn interrupt(net: &Net, napi: &Arc<Napi>) {
+    cpu::in_hardirq(|| net.napi_schedule(napi));
+}
+
 /// A driver opens its queue on one CPU while another schedules it.
 fn enable_schedule() {
     let net = bare_net(2);
@@ -66,7 +71,7 @@ fn enable_schedule() {
         enabled.napi_enable(&napi);
     });
     let interrupt = thread::spawn(1, move || {
-        scheduled.napi_schedule(&same);
+        interrupt(&scheduled, &same);
         scheduled.do_softirq();
     });
     opener.join();
@@ -78,12 +83,12 @@ fn complete_schedule() {
     let net = bare_net(2);
     let (counter, napi) = Counter::new(&net, 0, 2);
     net.napi_enable(&napi);
-    net.napi_schedule(&napi);
+    interrupt(&net, &napi);
     let (other, same, ready) = (net.clone(), napi.clone(), counter.clone());
     let device = thread::spawn(1, move || {
         completed(0);
         ready.ready.store(1, Release);
-        other.napi_schedule(&same);
+        interrupt(&other, &same);
         other.do_softirq();
     });
     net.do_softirq();
@@ -106,7 +111,7 @@ fn disable_use() {
     let net = bare_net(2);
     let (counter, napi) = Counter::new(&net, 1, 2);
     net.napi_enable(&napi);
-    net.napi_schedule(&napi);
+    interrupt(&net, &napi);
     let (other, same) = (net.clone(), napi.clone());
     let closer = thread::spawn(1, move || {
         other.napi_disable(&same);
@@ -125,7 +130,7 @@ fn kthread_enable() {
     let kthread = thread::spawn(1, move || other.napi_threaded_poll(&same));
     counter.taken.set(0);
     net.napi_enable(&napi);
-    net.napi_schedule(&napi);
+    interrupt(&net, &napi);
     net.stop_threaded(&napi);
     kthread.join();
 }
@@ -137,10 +142,10 @@ fn watchdog_schedule() {
     net.napi_enable(&napi);
     let (other, same) = (net.clone(), napi.clone());
     let interrupt = thread::spawn(1, move || {
-        other.napi_schedule(&same);
+        interrupt(&other, &same);
         other.do_softirq();
     });
-    net.napi_watchdog(napi.slot);
+    cpu::in_hardirq(|| net.napi_watchdog(napi.slot));
     net.do_softirq();
     interrupt.join();
 }
@@ -213,7 +218,7 @@ fn budget_sweep() {
             continue;
         }
         while counter.taken.get() < ready || net.softirq_pending() {
-            net.napi_schedule(&napi);
+            interrupt(&net, &napi);
             net.do_softirq();
         }
     }

@@ -120,7 +120,7 @@ fn busy_poll_free() {
         net.napi_free(&napi);
     });
     let socket = on(&net, 1, move |net| {
-        net.sk_poll_ll(id, slot);
+        net.ll_poll_once(id, slot);
     });
     join_all([remover, socket]);
 }
@@ -146,6 +146,31 @@ fn id_wrap() {
         net.napi_hash_add(&contexts[1]);
         lookup(&net, contexts[1].napi_id());
     }
+}
+
+/// The counter wraps to the first id there is, beside a reader of the last one and of that.
+fn wrap_lookup() {
+    let below = bare_net(2).below().clone();
+    let options = NetOptions {
+        cpus: 2,
+        hash_buckets: 1,
+        min_napi_id: 3,
+        last_napi_id: u32::MAX - 1,
+        ..NetOptions::default()
+    };
+    let net = Net::new(options, below);
+    let (old, new) = (add(&net), add(&net));
+    net.napi_hash_add(&old);
+    let admin = on(&net, 0, move |net| {
+        net.netif_napi_del(&old);
+        net.napi_free(&old);
+        net.napi_hash_add(&new);
+    });
+    let reader = on(&net, 1, |net| {
+        lookup(net, u32::MAX);
+        lookup(net, 3);
+    });
+    join_all([admin, reader]);
 }
 
 const FOUND: &[(&str, &str)] = &[("NAPI-ID", "hashed"), ("NAPI-ID", "found")];
@@ -291,4 +316,13 @@ scenario!(
     ENGINES,
     None,
     "The id counter wraps while old contexts hold ids."
+);
+scenario!(
+    WRAP_LOOKUP,
+    "hash/wrap-lookup",
+    3,
+    wrap_lookup,
+    ENGINES,
+    None,
+    "The context with the last id goes and one with the first comes, beside a reader of both."
 );

@@ -22,7 +22,7 @@ fn busy_poll() {
     scene.start([]);
     scene.wire(frames(1, 1));
     scene.process(0, |net, _| {
-        net.sk_poll_ll(1, 0);
+        net.ll_poll_once(1, 0);
     });
     scene.finish();
 }

@@ -1,13 +1,22 @@
 //! Scenarios: what driver, device and CPUs do beside each other, in the smallest form that matters.
 
 mod arm;
+mod busy;
 mod core;
 mod hash;
 mod inline;
+mod nic;
 mod optima;
 mod port;
+mod qv_lock;
+mod sock;
+mod task;
 
 pub use arm::{ARM_DOORBELL, ARM_RECORD, BUDGET_RACE};
+pub use busy::{
+    BUSY_DISABLE, BUSY_KTHREAD, BUSY_PREFER, BUSY_PREFER_EARLY, BUSY_RESCHED, BUSY_SOFTIRQ,
+    BUSY_STOP, BUSY_TWO, KTHREAD_DISABLE, KTHREAD_STOP, NETPOLL_BUSY, NETPOLL_OWNER, SCHEDULE_3_18,
+};
 pub use core::{
     BUDGET_SWEEP, COMPLETE_SCHEDULE, DISABLE_USE, ENABLE_SCHEDULE, KTHREAD_ENABLE, LOCK_3,
     LOCK_DISABLE, NETPOLL_TWICE, WATCHDOG_SCHEDULE,
@@ -15,6 +24,7 @@ pub use core::{
 pub use hash::{
     ADD_ADD_LOOKUP, ADD_DEL_LOOKUP, ADD_LOOKUP, BUSY_POLL_FREE, DEL_FREE_1, DEL_FREE_2, DEL_FREE_3,
     DEL_FREE_4, DEL_FREE_5, DEL_FREE_6, DEL_FREE_COUNTERS, DEL_LOOKUP, ID_WRAP, TWO_ADDERS,
+    WRAP_LOOKUP,
 };
 pub use inline::{INLINE_BUSY_POLL, INLINE_STOP};
 pub use optima::optimal;
@@ -23,6 +33,12 @@ pub use port::{
     OOM_STOP, OPEN, OPEN_BUSY_POLL, RX, STOP, STOP_THREADED, TIMER, TWO_LISTS_3_18, TWO_LISTS_6_12,
     WRAP,
 };
+pub use qv_lock::{
+    QV_LOCK_3_CMPXCHG, QV_LOCK_3_SPIN, QV_LOCK_3_SPIN_BH, QV_LOCK_DISABLE_CMPXCHG,
+    QV_LOCK_DISABLE_SPIN, QV_LOCK_DISABLE_SPIN_BH, QV_LOCK_NETPOLL,
+};
+pub use sock::{SOCK_BUSY_LOOP, SOCK_LL_POLL, SOCK_LL_POLL_FREE, SOCK_LOOPBACK};
+pub use task::{BUSY_LOOP_RX, LL_POLL_SOFTIRQ, SERVICE_TASK, STOP_TWICE};
 
 use pollproof_bench::explored::ExploredHost;
 use pollproof_bench::scenario::{EngineKind, Scenario};
@@ -78,6 +94,35 @@ pub const ALL: &[&Scenario] = &[
     &ARM_RECORD,
     &INLINE_STOP,
     &INLINE_BUSY_POLL,
+    // The core: busy polling, kthreads, netpoll, sockets.
+    &SCHEDULE_3_18,
+    &WRAP_LOOKUP,
+    &BUSY_SOFTIRQ,
+    &BUSY_STOP,
+    &BUSY_DISABLE,
+    &BUSY_KTHREAD,
+    &BUSY_TWO,
+    &BUSY_PREFER,
+    &BUSY_RESCHED,
+    &NETPOLL_OWNER,
+    &NETPOLL_BUSY,
+    &KTHREAD_DISABLE,
+    &KTHREAD_STOP,
+    &SOCK_LL_POLL,
+    &SOCK_LL_POLL_FREE,
+    &SOCK_BUSY_LOOP,
+    &SOCK_LOOPBACK,
+    &QV_LOCK_3_SPIN,
+    &QV_LOCK_3_SPIN_BH,
+    &QV_LOCK_3_CMPXCHG,
+    &QV_LOCK_DISABLE_SPIN,
+    &QV_LOCK_DISABLE_SPIN_BH,
+    &QV_LOCK_DISABLE_CMPXCHG,
+    &QV_LOCK_NETPOLL,
+    &STOP_TWICE,
+    &SERVICE_TASK,
+    &LL_POLL_SOFTIRQ,
+    &BUSY_LOOP_RX,
 ];
 
 /// Only our explorer: the agents of these scenarios run until nothing is left to do, which the

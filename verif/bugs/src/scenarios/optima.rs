@@ -23,6 +23,25 @@ const OPTIMA: &[(&str, u64)] = &[
     ("hash/add-add-lookup", 6),
     ("hash/add-del-lookup", 10),
     ("hash/del-free-2-readers", 9),
+    // The core: busy polling, kthreads, netpoll, sockets.
+    ("napi/schedule-3.18", 32),
+    ("hash/wrap-lookup", 10),
+    ("busy/kthread-disable", 5),
+    ("busy/prefer", 6),
+    ("busy/two", 14),
+    ("busy/disable", 13),
+    ("busy/netpoll-busy", 11),
+    ("busy/netpoll-owner", 17),
+    ("busy/kthread-stop", 33),
+    ("sock/loopback", 5),
+    ("ixgbe/lock-3-spin", 24),
+    ("ixgbe/lock-3-spin-bh", 24),
+    ("ixgbe/lock-3-cmpxchg", 24),
+    ("ixgbe/lock-disable-spin", 30),
+    ("ixgbe/lock-disable-spin-bh", 28),
+    ("ixgbe/lock-disable-cmpxchg", 42),
+    ("ixgbe/lock-netpoll", 4),
+    ("mlx4/stop-twice", 1),
 ];
 
 /// The optimum of a scenario, where it is small enough to be known.

@@ -74,7 +74,7 @@ fn open_busy_poll() {
     let mut scene = Scene::build(&options);
     scene.actor(1, |_, port| start_port(port));
     scene.actor(0, |net, _| {
-        net.sk_poll_ll(1, 0);
+        net.ll_poll_once(1, 0);
     });
     scene.finish();
 }
@@ -157,7 +157,7 @@ fn busy_poll_stop() {
     scene.device.run_wire(frames(1, 1));
     scene.actor(1, |_, port| port.stop_port());
     scene.actor(0, |net, _| {
-        net.sk_poll_ll(1, 0);
+        net.ll_poll_once(1, 0);
     });
     scene.finish();
 }
@@ -170,7 +170,7 @@ fn busy_pollers() {
     scene.wire(frames(2, 1));
     for cpu in 0..2 {
         scene.actor(cpu, |net, _| {
-            net.sk_poll_ll(1, 0);
+            net.ll_poll_once(1, 0);
         });
     }
     scene.finish();

@@ -21,6 +21,21 @@ mod f_1;
 mod f_15;
 mod f_9;
 
+// The core: busy polling, kthreads, netpoll, sockets.
+mod a_10;
+mod a_18;
+mod a_5;
+mod a_7;
+mod b_15;
+mod b_16;
+mod b_20;
+mod b_3;
+mod b_5;
+mod b_7;
+mod b_8;
+mod c_19;
+mod c_5;
+
 use pollproof_bench::scenario::Story;
 
 /// Every story, by id.
@@ -41,4 +56,18 @@ pub const ALL: &[&Story] = &[
     &f_1::STORY,
     &f_9::STORY,
     &f_15::STORY,
+    // The core: busy polling, kthreads, netpoll, sockets.
+    &a_5::STORY,
+    &a_7::STORY,
+    &a_10::STORY,
+    &a_18::STORY,
+    &b_3::STORY,
+    &b_5::STORY,
+    &b_7::STORY,
+    &b_8::STORY,
+    &b_15::STORY,
+    &b_16::STORY,
+    &b_20::STORY,
+    &c_5::STORY,
+    &c_19::STORY,
 ];

@@ -7,7 +7,7 @@
 
 use super::Rule;
 use crate::judge::Verdicts;
-use pollproof_events::{Event, NapiId, Record};
+use pollproof_events::{Event, NapiId, NapiStep, Record};
 use std::collections::BTreeMap;
 
 const LIST: &str = "SCHED-ONE-LIST";
@@ -35,9 +35,9 @@ impl Rule for Lists {
             }
             Event::NapiEnabled { napi } => self.of(napi).owned = false,
             Event::NapiDisabled { napi } => self.of(napi).owned = true,
-            Event::NapiPrep { napi, granted: true } => {
-                self.of(napi).owned = true;
-            }
+            Event::NapiPrep { napi, granted: true }
+            | Event::Napi { napi, step: NapiStep::BusyTaken } => self.of(napi).owned = true,
+            Event::Napi { napi, step: NapiStep::Released } => self.of(napi).owned = false,
             Event::NapiComplete { napi, done: true, .. } => {
                 let context = self.of(napi);
                 context.owned = false;

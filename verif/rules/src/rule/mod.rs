@@ -4,10 +4,12 @@ mod arm;
 mod budget;
 mod buffers;
 mod conservation;
+mod context;
 mod disable;
 mod id;
 mod lists;
 mod order;
+mod owner;
 mod port;
 mod rest;
 mod ring;
@@ -36,6 +38,8 @@ pub(crate) struct Rules {
     rest: rest::Rest,
     tail: tail::Tail,
     port: port::Port,
+    owner: owner::Owner,
+    contexts: context::Contexts,
 }
 
 impl Rules {
@@ -50,7 +54,12 @@ impl Rules {
                 self.tail.see(record, verdicts);
             }
             Event::Descriptor { .. } => self.tail.see(record, verdicts),
-            Event::WireRx { .. } | Event::SkbEnd { .. } => {
+            Event::WireRx { .. } => {
+                self.conservation.see(record, verdicts);
+                self.order.see(record, verdicts);
+            }
+            Event::SkbEnd { .. } => {
+                self.ids.see(record, verdicts);
                 self.conservation.see(record, verdicts);
                 self.order.see(record, verdicts);
             }
@@ -72,7 +81,7 @@ impl Rules {
 
     #[inline(never)]
     pub(crate) fn show_all(&mut self, record: &Record, verdicts: &mut Verdicts) {
-        let all: [&mut dyn Rule; 12] = [
+        let all: [&mut dyn Rule; 14] = [
             &mut self.budget,
             &mut self.arm,
             &mut self.lists,
@@ -85,6 +94,8 @@ impl Rules {
             &mut self.rest,
             &mut self.tail,
             &mut self.port,
+            &mut self.owner,
+            &mut self.contexts,
         ];
         all.into_iter().for_each(|rule| rule.see(record, verdicts));
     }
@@ -111,8 +122,8 @@ mod tests {
             3 | 4 => Own { buf, from: owner(next(4)), to: owner(next(4)) },
             5 | 6 => Descriptor { tail: cq.into(), index, buf },
             7 | 8 => WireRx { number, flow, len: 60 },
-            9 => SkbEnd { skb, flow, end: End::Socket(flow) },
-            10 => SkbEnd { skb, flow, end: End::Dropped("why") },
+            9 => SkbEnd { skb, flow, napi_id: index, end: End::Socket(flow) },
+            10 => SkbEnd { skb, flow, napi_id: 0, end: End::Dropped("why") },
             11 | 12 => CqeWrite { cq, index, number },
             13 | 14 => CqeConsume { cq, index, napi },
             15 => PollEnter { napi, budget: 2, netpoll: false },
