@@ -158,10 +158,11 @@ impl Net {
     pub fn napi_disable(&self, napi: &Napi) {
         cpu::might_sleep("napi_disable");
         napi.lifetime.used();
-        emit(napi.step(NapiStep::Disabling));
         let taken = (NapiState::SCHED | NapiState::NPSVC).bits();
         let dropped = (NapiState::THREADED | NapiState::PREFER_BUSY_POLL).bits();
         napi.state.fetch_or(NapiState::DISABLE.bits(), Relaxed);
+        // From here on nobody new is let in.
+        emit(napi.step(NapiStep::Disabling));
         let free = |s: u32| s & taken == 0;
         loop {
             napi.state.wait(Relaxed, free);

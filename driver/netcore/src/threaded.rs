@@ -26,9 +26,9 @@ impl Net {
         loop {
             let state = napi.state.wait(Acquire, |s| s & wanted != 0);
             let state = NapiState::from_bits_retain(state);
-            // It owns the context: a disable that is pending waits for it to poll and complete.
+            // A disable that is pending is no reason to leave: it waits for the owner to poll.
             let leaves = bug("B-8") && state.contains(NapiState::DISABLE);
-            if leaves || !state.contains(is_mine) {
+            if leaves || state.contains(NapiState::KTHREAD_STOP) {
                 return;
             }
             cpu::local_bh_disable();
@@ -41,7 +41,7 @@ impl Net {
         }
     }
 
-    /// Ends the kthread after what is scheduled.
+    /// `kthread_stop`: the kthread ends, whatever is scheduled for it.
     pub fn stop_threaded(&self, napi: &Napi) {
         napi.state.fetch_or(NapiState::KTHREAD_STOP.bits(), Relaxed);
     }

@@ -103,7 +103,7 @@ pub enum PortState {
 pub enum NapiStep {
     /// `netif_napi_del` was called.
     Deleted,
-    /// `napi_disable` was called; it returns later.
+    /// `napi_disable` is under way: nobody new may take the context. It returns later.
     Disabling,
     /// Its owner gave it up: the next schedule is granted.
     Released,

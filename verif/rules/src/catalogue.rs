@@ -70,9 +70,9 @@ pub const CATALOGUE: &[RuleInfo] = &[
     },
     RuleInfo {
         id: "DISABLE-MEANS-DISABLED",
-        sentence: "When napi_disable returns no owner is inside the poll, and from then on, as \
-                   after a queue's stop, nobody schedules it, polls it, consumes from it or posts \
-                   to it.",
+        sentence: "Nobody new takes a context while it is being disabled; when napi_disable \
+                   returns no owner is inside the poll, and from then on, as after a queue's \
+                   stop, nobody polls it, consumes from it or posts to it.",
         source: "Linux net/core/dev.c, napi_disable(); 27d9ce4fd0e2",
         blind_spots: "Between threads it sees the order of events of one execution; the race \
                       detector covers the rest.",

@@ -190,6 +190,9 @@ fn a_context_lives_once() {
     assert_eq!(life(&[off[0], off[1], NapiFreed { napi: 0 }]), cycle, "freed in the hash");
     let dead_means_disabled = |last| then(last).contains(&"DISABLE-MEANS-DISABLED");
     assert!(dead_means_disabled(GRANT) && dead_means_disabled(IN));
+    for late in [GRANT, step(BusyTaken)] {
+        assert!(life(&[off[0], late]).contains(&"DISABLE-MEANS-DISABLED"), "{late:?}");
+    }
     let inside = life(&[GRANT, IN, off[0], off[1]]);
     assert!(inside.contains(&"DISABLE-MEANS-DISABLED"), "a disable that does not wait");
 }

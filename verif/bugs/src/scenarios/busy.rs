@@ -116,7 +116,7 @@ fn busy_kthread() {
     let all = (&net, &nic, &napi);
     let kthread = kthread(all, 2);
     join_all([packet(all, 0), busy(all, 1, 1, TWO)]);
-    net.stop_threaded(&napi);
+    net.napi_stop_kthread(&napi);
     kthread.join();
     nic.rest(&napi, false);
 }
@@ -180,6 +180,29 @@ fn netpoll_busy() {
     });
     join_all([busy((&net, &nic, &napi), 1, 1, TWO), printer]);
     nic.idle();
+    nic.rest(&napi, false);
+}
+
+/// A context is disabled while netpoll is inside its poll.
+fn netpoll_disable() {
+    let (net, nic, napi) = port(2, 2, 0);
+    let (other, same) = (net.clone(), napi.clone());
+    let printer = thread::spawn(1, move || {
+        other.netpoll_send(&same);
+    });
+    net.napi_disable(&napi);
+    nic.use_state();
+    printer.join();
+}
+
+/// The softirq uses its whole weight on a context that an application would rather poll, and no
+/// timer is set: it must come back by itself.
+fn prefer_softirq() {
+    let (net, nic, napi) = port(2, 1, 2);
+    let (driver, same) = (nic.clone(), napi.clone());
+    let late = thread::spawn(0, move || driver.late_interrupt(&same));
+    let how = BusyPoll { prefer: true, budget: 2 };
+    join_all([late, busy((&net, &nic, &napi), 1, 1, how)]);
     nic.rest(&napi, false);
 }
 
@@ -307,13 +330,16 @@ pub const BUSY_PREFER_EARLY: Scenario = scenario(
     "An application that prefers to poll leaves a timer, which fires at any time.",
 );
 /// Rescheduling lets the context go.
-pub const BUSY_RESCHED: Scenario = scenario(
-    "busy/resched",
-    3,
-    busy_resched,
-    &[("NAPI-OWNER", "busy"), ("NAPI-ID", "found")],
-    "A busy poller is rescheduled while its context is removed and freed.",
-);
+pub const BUSY_RESCHED: Scenario = Scenario {
+    loom_preemptions: Some(2),
+    ..scenario(
+        "busy/resched",
+        3,
+        busy_resched,
+        &[("NAPI-OWNER", "busy"), ("NAPI-ID", "found")],
+        "A busy poller is rescheduled while its context is removed and freed.",
+    )
+};
 /// netpoll against NAPI.
 pub const NETPOLL_OWNER: Scenario = scenario(
     "busy/netpoll-owner",
@@ -330,6 +356,25 @@ pub const NETPOLL_BUSY: Scenario = scenario(
     &[("NAPI-BUDGET", "zero-budget"), ("NAPI-OWNER", "busy"), ("NO-LOST-WORK", "rest")],
     "netpoll wants a context that an application polls.",
 );
+/// netpoll against disable.
+pub const NETPOLL_DISABLE: Scenario = scenario(
+    "busy/netpoll-disable",
+    2,
+    netpoll_disable,
+    &[("NAPI-BUDGET", "zero-budget"), ("DISABLE-MEANS-DISABLED", "disabled")],
+    "A context is disabled while netpoll is inside its poll.",
+);
+/// The softirq gives way.
+pub const PREFER_SOFTIRQ: Scenario = Scenario {
+    loom_preemptions: Some(2),
+    ..scenario(
+        "busy/prefer-softirq",
+        3,
+        prefer_softirq,
+        OWNED,
+        "The softirq uses its weight on a context that an application would rather poll.",
+    )
+};
 /// A kthread owns what is disabled.
 pub const KTHREAD_DISABLE: Scenario = Scenario {
     engines: NO_LOOM,

@@ -27,6 +27,8 @@ pub(super) struct Nic {
     word: AtomicU32,
     /// Packets that were taken: the owner's.
     taken: PlainU32,
+    /// Transmit completions that were reaped: of whoever is inside the poll method.
+    reaped: PlainU32,
     /// The lock of busy polling, of a driver that has its own method for it.
     lock: Option<Box<dyn QvLock>>,
     /// Packets with bytes, taken in order. Filled before anything runs, touched by the owner alone.
@@ -84,6 +86,7 @@ impl Nic {
             net: OnceLock::new(),
             word: AtomicU32::new(0),
             taken: PlainU32::new(0, taken),
+            reaped: PlainU32::new(0, What { rule: "SINGLE-CONSUMER", name: "transmit ring" }),
             lock: lock.map(QvLockForm::new_lock),
             packets: Mutex::default(),
         });
@@ -163,6 +166,7 @@ impl Nic {
     /// Somebody uses what only the owner of the context may use.
     pub fn use_state(&self) {
         self.taken.set(self.taken.get());
+        self.reap();
     }
 
     /// How things stand when all threads are done.
@@ -178,6 +182,10 @@ impl Nic {
             armed: word & ARMED != 0,
             wakeup,
         }));
+    }
+
+    fn reap(&self) {
+        self.reaped.set(self.reaped.get() + 1);
     }
 
     fn receive(&self, napi: &Napi, index: u32) {
@@ -205,6 +213,7 @@ impl Nic {
 
 impl NapiPoll for Nic {
     fn poll(&self, napi: &Arc<Napi>, budget: i32) -> i32 {
+        self.reap();
         if budget == 0 {
             return 0;
         }

@@ -32,6 +32,7 @@ const OPTIMA: &[(&str, u64)] = &[
     ("busy/disable", 13),
     ("busy/netpoll-busy", 11),
     ("busy/netpoll-owner", 17),
+    ("busy/netpoll-disable", 7),
     ("busy/kthread-stop", 33),
     ("sock/loopback", 5),
     ("ixgbe/lock-3-spin", 24),

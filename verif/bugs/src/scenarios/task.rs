@@ -1,7 +1,7 @@
 //! A port and what process context does to it: closes it twice, looks after its rings, polls it.
 
 use super::{ENGINES, EXPLORE};
-use pollproof_bench::explored::{frames, Scene, SceneOptions};
+use pollproof_bench::explored::{frame, frames, Scene, SceneOptions};
 use pollproof_bench::scenario::Scenario;
 use pollproof_sync::thread;
 
@@ -44,6 +44,11 @@ fn ll_poll_softirq() {
     scene.net.do_softirq();
     socket.join();
     while scene.net.do_softirq() {}
+    // Nobody has kept the lock: a second frame gets through.
+    scene.device.settle();
+    scene.device.run_wire(vec![frame(1, 1)]);
+    scene.take_interrupts(0);
+    scene.net.do_softirq();
     // The arm that was posted last is taken now.
     scene.device.settle();
     scene.emit_rest(scene.interrupt_pending(0));

@@ -70,9 +70,12 @@ impl Rule for Disable {
             Event::NapiUnhashed { napi, .. } => {
                 self.hashed.remove(&napi);
             }
-            Event::NapiPrep { napi, granted: true } if self.is_off(napi) => {
-                let message = format!("NAPI {napi} is scheduled after its disable returned");
-                verdicts.broken(DISABLED, record, message);
+            Event::NapiPrep { napi, granted: true }
+            | Event::Napi { napi, step: NapiStep::BusyTaken } => {
+                if self.contexts.get(&napi).is_some_and(|l| *l != Life::Enabled) {
+                    let message = format!("NAPI {napi} is taken during its disable, or after it");
+                    verdicts.broken(DISABLED, record, message);
+                }
             }
             Event::PollEnter { napi, .. } => {
                 self.inside.insert((napi, record.thread));
