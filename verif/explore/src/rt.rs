@@ -48,6 +48,9 @@ fn before(op: Op, probe: &mut dyn FnMut(u64) -> bool) -> bool {
         }
         live.is_some()
     });
+    if ready && !with_company(&op, probe) {
+        return true;
+    }
     if ready {
         let mut answer = false;
         while let Resume::Probe(value) = park(answer) {
@@ -55,6 +58,24 @@ fn before(op: Op, probe: &mut dyn FnMut(u64) -> bool) -> bool {
         }
     }
     ready
+}
+
+/// Whether an operation must be a step: not when it is enabled and the first thread has never had
+/// company, since then it is before all that others will do.
+fn with_company(op: &Op, probe: &mut dyn FnMut(u64) -> bool) -> bool {
+    let value = with(|s| s.is_alone().then(|| s.objects.get(op.object as usize).map(|o| o.value)));
+    let Some(Some(value)) = value else { return true };
+    let enabled = match op.kind {
+        OpKind::Read | OpKind::Write | OpKind::Cas(_) | OpKind::Update => true,
+        OpKind::Wait => probe(value),
+        OpKind::Lock => value == 0,
+        _ => false,
+    };
+    if enabled && with(tick) {
+        with(|s| s.limit = s.limit.or(Some(Limit::Steps)));
+        return true;
+    }
+    !enabled
 }
 
 fn plain_step(kind: OpKind, object: u32, at: Loc) {
@@ -346,6 +367,7 @@ pub fn fence_at(order: Ordering, at: Loc) {
 
 /// Starts a thread; gives its number, in order of spawning.
 pub fn spawn(body: Box<dyn FnOnce()>, at: Loc) -> usize {
+    graph::end_alone();
     // What cannot be started is given back, to be dropped while the state is not borrowed.
     let mut body = Some(body);
     let started = graph::with(|w| body.take().map(|b| w.spawn(b)));

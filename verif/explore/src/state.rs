@@ -123,6 +123,11 @@ impl State {
         self.current.filter(|_| !self.aborting && !std::thread::panicking())
     }
 
+    /// Whether the running thread is the first and nobody else was ever there.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.threads.len() == 1 && self.live().is_some()
+    }
+
     /// Whether a thread can take its step; none when its predicate must be asked.
     pub(crate) fn readiness(&self, thread: usize) -> Option<bool> {
         let t = &self.threads[thread];
@@ -232,7 +237,7 @@ impl State {
         let before = o.value;
         let after = if kind.writes() { after & o.mask } else { before };
         o.value = after;
-        let Some(thread) = self.live() else { return };
+        let Some(thread) = self.live().filter(|_| self.threads.len() > 1) else { return };
         let o = &mut self.objects[object as usize];
         let view = &mut self.threads[thread].view;
         match kind {

@@ -30,7 +30,9 @@ pub(crate) use drive::{explore, replay};
 pub(crate) use item::Item;
 pub(crate) use search::Search;
 pub use token::{Stored, Token};
-pub(crate) use world::{perform, with, Entered, Next, Ready, RmwName, Shared, Want, World};
+pub(crate) use world::{
+    end_alone, perform, with, Entered, Next, Ready, RmwName, Shared, Want, World,
+};
 
 pub use workers::{explore_team, Progress, RunWorker, Team, Wish};
 

@@ -151,6 +151,10 @@ pub(crate) struct World {
     pub(crate) fences: bool,
     pub(crate) max_threads: usize,
     idle: u64,
+    /// Only the first thread was ever there, so what it does needs no events.
+    alone: bool,
+    /// Locks that it took meanwhile and still has.
+    held: Vec<(u32, Loc)>,
 }
 
 thread_local! {
@@ -246,7 +250,26 @@ impl World {
         self.newborn.clear();
         (self.current, self.aborting, self.limit) = (None, false, None);
         (self.panicked, self.idle) = (None, 0);
+        self.alone = true;
+        self.held.clear();
         self.born(0, None);
+    }
+
+    /// Whether the running thread is the first and has never had company: then all that it does is
+    /// before all that others will do, and only the values that it leaves matter.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone && self.live().is_some()
+    }
+
+    /// The value that a thread which is alone finds.
+    fn found_alone(&self, loc: u32) -> Option<u64> {
+        self.is_alone().then(|| self.objects[loc as usize].init)
+    }
+
+    fn leave_alone(&mut self, loc: u32, value: u64) {
+        let object = &mut self.objects[loc as usize];
+        object.init = value & object.mask;
+        object.last = object.init;
     }
 
     pub(crate) fn born(&mut self, thread: usize, parent: Option<usize>) {
@@ -342,9 +365,81 @@ impl World {
     }
 }
 
-/// Parks the running thread until the search has carried out `want`. None when operations do not
-/// count now.
+/// Carries out `want` for a thread that has never had company. None when it has, or when this needs
+/// an event.
+#[allow(unsafe_code)]
+fn perform_alone(want: Want, loc: u32, at: Loc) -> Option<u64> {
+    if matches!(want, Want::Fence(_) | Want::Yield) {
+        return with(|w| w.is_alone().then_some(0))?;
+    }
+    let accesses = matches!(
+        want,
+        Want::Load(_)
+            | Want::Store(..)
+            | Want::Rmw(..)
+            | Want::Wait(..)
+            | Want::Lock
+            | Want::Unlock
+    );
+    if !accesses {
+        return None;
+    }
+    let seen = with(|w| w.found_alone(loc))??;
+    let new = match want {
+        Want::Store(value, ..) => Some(value),
+        // SAFETY: it leads to the stack of this very thread, which is inside the operation.
+        Want::Rmw(next, ..) => unsafe { (*next)(seen) },
+        // SAFETY: as above.
+        Want::Wait(ready, _) if !unsafe { (*ready)(seen) } => return None,
+        _ => None,
+    };
+    with(|w| {
+        let at_lock = w.held.iter().rposition(|h| h.0 == loc);
+        match (want, at_lock) {
+            (Want::Lock, Some(_)) | (Want::Unlock, None) => return None,
+            (Want::Lock, None) => w.held.push((loc, at)),
+            (Want::Unlock, Some(i)) => drop(w.held.remove(i)),
+            _ => {}
+        }
+        if let Some(new) = new {
+            w.leave_alone(loc, new);
+        }
+        w.idle += 1;
+        if w.idle > IDLE_MAX {
+            w.limit = w.limit.or(Some(Limit::Steps));
+            return None;
+        }
+        Some(seen)
+    })?
+}
+
+/// Others will see what the running thread does from here on; locks that it has become events.
+pub(crate) fn end_alone() {
+    let held = with(|w| {
+        let first = w.is_alone();
+        w.alone &= !first;
+        if first {
+            std::mem::take(&mut w.held)
+        } else {
+            Vec::new()
+        }
+    });
+    for (loc, at) in held.unwrap_or_default() {
+        park_for(Want::Lock, loc, at);
+    }
+}
+
+/// Carries out `want` for the running thread. None when operations do not count now.
 pub(crate) fn perform(want: Want, loc: u32, at: Loc) -> Option<u64> {
+    if let Some(seen) = perform_alone(want, loc, at) {
+        return Some(seen);
+    }
+    end_alone();
+    park_for(want, loc, at)
+}
+
+/// Parks the running thread until the search has carried out `want`.
+fn park_for(want: Want, loc: u32, at: Loc) -> Option<u64> {
     let thread = with(|w| {
         let thread = w.live()?;
         let slot = &mut w.slots[thread];
