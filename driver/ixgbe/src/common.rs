@@ -103,11 +103,9 @@ impl Hw {
         self.update(map::RXCTRL, rdma::RXEN, 0);
         self.write(map::EIMC, eicr::ALL);
         self.read(map::EICR);
-        for n in 0..QUEUES {
-            self.write(map::TXDCTL + 0x40 * n, queue::SWFLSH);
-        }
-        for n in 0..QUEUES {
-            self.update(rxdctl(n), queue::ENABLE | queue::SWFLSH, queue::SWFLSH);
+        self.fill(map::TXDCTL, 0x40, QUEUES, queue::SWFLSH);
+        for half in [rxdctl(0), rxdctl(64)] {
+            self.update_block(half, 0x40, 64, queue::ENABLE | queue::SWFLSH, queue::SWFLSH);
         }
         self.flush();
         below.clock.sleep_ns(MS);
@@ -147,22 +145,22 @@ impl Hw {
             self.write(map::RAL, u32::from_le_bytes([a, b, c, d]));
             self.write(map::RAH, u32::from_le_bytes([e, f, 0, 0]) | mcst::AV);
         }
-        for n in 1..RAR_ENTRIES {
-            self.write(map::RAL + 8 * n, 0);
-            self.write(map::RAH + 8 * n, 0);
-        }
+        // Low and high words lie in turn.
+        self.fill(map::RAL + 8, 4, 2 * (RAR_ENTRIES - 1), 0);
         self.write(map::MCSTCTRL, 0);
-        (0..128).for_each(|n| self.write(map::MTA + 4 * n, 0));
+        self.fill(map::MTA, 4, 128, 0);
     }
 
     /// `ixgbe_start_hw_82599`: filters, counters and rate limits from scratch.
     pub fn start_hw(&self) {
-        (0..128).for_each(|n| self.write(map::VFTA + 4 * n, 0));
+        self.fill(map::VFTA, 4, 128, 0);
         self.clear_hw_cntrs();
         self.update(map::CTRL_EXT, ctrl_ext::PFRSTD, 0);
-        for n in 0..QUEUES {
-            self.write(map::RTTDQSEL, n);
-            self.write(map::RTTBCNRC, 0);
+        if !self.is_removed() {
+            for n in 0..QUEUES {
+                self.raw_write(map::RTTDQSEL, n);
+                self.raw_write(map::RTTBCNRC, 0);
+            }
         }
         self.flush();
     }
@@ -170,9 +168,7 @@ impl Hw {
     /// `ixgbe_clear_hw_cntrs`: reading clears.
     fn clear_hw_cntrs(&self) {
         for counter in stat::MAP.iter().filter(|r| r.access != map::Access::Rw) {
-            for n in 0..counter.count {
-                self.read(counter.offset + n * counter.stride);
-            }
+            self.discard(counter.offset, counter.stride, counter.count);
         }
     }
 

@@ -8,8 +8,8 @@ use pollproof_events::{emit, Event, PortState};
 use pollproof_kapi::Below;
 use pollproof_regs::ixgbe::pci::BAR_CSR;
 use pollproof_regs::ixgbe_map as map;
-use pollproof_sync::AtomicU32;
 use pollproof_sync::Ordering::Relaxed;
+use pollproof_sync::{bug, AtomicU32};
 
 /// What a function that is gone reads as (`IXGBE_FAILED_READ_REG`).
 pub(crate) const FAILED_READ: u32 = u32::MAX;
@@ -41,7 +41,7 @@ impl Hw {
             return FAILED_READ;
         }
         let value = self.raw(register);
-        if value == FAILED_READ {
+        if value == FAILED_READ && !bug("E-32") {
             return self.check_remove(register);
         }
         value
@@ -50,7 +50,36 @@ impl Hw {
     /// `ixgbe_write_reg`.
     pub fn write(&self, register: u32, value: u32) {
         if !self.is_removed() {
-            self.below.mmio.write32(BAR_CSR, u64::from(register), value);
+            self.raw_write(register, value);
+        }
+    }
+
+    /// Writes the same to `count` registers. Whether the function is there is asked once: a block
+    /// is written in no time.
+    pub fn fill(&self, first: u32, stride: u32, count: u32, value: u32) {
+        if !self.is_removed() {
+            let registers = (0..count).map(|n| first + n * stride);
+            registers.for_each(|at| self.raw_write(at, value));
+        }
+    }
+
+    /// Changes the bits of `mask` in `count` registers; as [`Hw::fill`].
+    pub fn update_block(&self, first: u32, stride: u32, count: u32, mask: u32, value: u32) {
+        if self.is_removed() {
+            return;
+        }
+        for at in (0..count).map(|n| first + n * stride) {
+            let kept = self.raw(at) & !mask;
+            self.raw_write(at, kept | value & mask);
+        }
+    }
+
+    /// Reads `count` registers whose values are of no interest; as [`Hw::fill`].
+    pub fn discard(&self, first: u32, stride: u32, count: u32) {
+        if !self.is_removed() {
+            for n in 0..count {
+                let _ = self.raw(first + n * stride);
+            }
         }
     }
 
@@ -77,6 +106,11 @@ impl Hw {
             self.below.clock.sleep_ns(step_ns);
         }
         false
+    }
+
+    /// Writes whether the function is there or not: for blocks that asked before.
+    pub fn raw_write(&self, register: u32, value: u32) {
+        self.below.mmio.write32(BAR_CSR, u64::from(register), value);
     }
 
     fn raw(&self, register: u32) -> u32 {

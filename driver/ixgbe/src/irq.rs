@@ -1,14 +1,17 @@
-//! Interrupts of the port: `ixgbe_setup_gpie`, `ixgbe_configure_msix`, `ixgbe_irq_enable`,
-//! `ixgbe_irq_disable`, `ixgbe_msix_other`, `ixgbe_check_lsc` (6.12).
+//! Interrupts of the port: `ixgbe_setup_gpie`, `ixgbe_configure_msix`,
+//! `ixgbe_configure_msi_and_legacy`, `ixgbe_irq_enable`, `ixgbe_irq_disable`, `ixgbe_msix_other`,
+//! `ixgbe_intr`, `ixgbe_check_lsc` (6.12).
 //!
 //! One vector for each queue vector, and the next for all other causes. A message of a queue vector
-//! clears its cause and masks it; the end of its poll unmasks.
+//! clears its cause and masks it; the end of its poll unmasks. The legacy interrupt is the first
+//! queue vector: reading the causes clears and masks them.
 
 use crate::hw::FAILED_READ;
-use crate::{itr, state, Adapter};
+use crate::{itr, state, Adapter, Interrupts};
 use pollproof_kapi::Irq;
 use pollproof_regs::ixgbe::{eicr, gpie, ivar};
 use pollproof_regs::ixgbe_map as map;
+use pollproof_sync::bug;
 use std::sync::Arc;
 
 /// EITR of the other vector (`1950`): 487 us.
@@ -22,12 +25,39 @@ impl Adapter {
         self.q_vectors().len() as u32
     }
 
-    /// `ixgbe_request_msix_irqs`.
+    fn is_msix(&self) -> bool {
+        self.core.options.interrupts == Interrupts::Msix
+    }
+
+    /// Vectors of the function that are in use.
+    fn vectors(&self) -> u32 {
+        if self.is_msix() {
+            self.other_vector() + 1
+        } else {
+            1
+        }
+    }
+
+    /// `ixgbe_request_irq`.
     pub(crate) fn request_irqs(self: &Arc<Self>) {
         let irq = &self.core.below.irq;
+        if !self.is_msix() {
+            let adapter = Arc::downgrade(self);
+            let handler = move || {
+                if let Some(adapter) = adapter.upgrade() {
+                    adapter.intr();
+                }
+            };
+            return irq.request(0, Arc::new(handler));
+        }
         for q_vector in self.q_vectors() {
-            let handled = q_vector.clone();
-            irq.request(q_vector.v_idx, Arc::new(move || handled.msix_clean_rings()));
+            let handled = Arc::downgrade(q_vector);
+            let handler = move || {
+                if let Some(q_vector) = handled.upgrade() {
+                    q_vector.msix_clean_rings();
+                }
+            };
+            irq.request(q_vector.v_idx, Arc::new(handler));
         }
         let adapter = Arc::downgrade(self);
         let handler = move || {
@@ -41,16 +71,39 @@ impl Adapter {
     /// `ixgbe_free_irq`.
     pub(crate) fn free_irqs(&self) {
         let irq: &dyn Irq = &*self.core.below.irq;
-        (0..=self.other_vector()).for_each(|vector| irq.free(vector));
+        (0..self.vectors()).for_each(|vector| irq.free(vector));
+    }
+
+    /// Which cause interrupts by which vector.
+    pub(crate) fn configure_irqs(&self) {
+        if self.is_msix() {
+            self.configure_msix();
+        } else {
+            self.configure_legacy();
+        }
+    }
+
+    /// `ixgbe_setup_gpie`, `ixgbe_configure_msi_and_legacy`: a read of the causes masks the queues.
+    fn configure_legacy(&self) {
+        let hw = &self.core.hw;
+        hw.write(map::EIAM, eicr::RTXQ);
+        hw.write(map::GPIE, 0);
+        for q_vector in self.q_vectors() {
+            q_vector.write_eitr();
+        }
+        self.set_ivar(0, 0, 0);
+        self.set_ivar(0, 1, 0);
     }
 
     /// `ixgbe_setup_gpie`, `ixgbe_configure_msix`.
-    pub(crate) fn configure_msix(&self) {
+    fn configure_msix(&self) {
         let hw = &self.core.hw;
+        let automask = if bug("E-18") || bug("E-21") { 0 } else { u32::MAX };
         for half in 0..2 {
-            hw.write(map::EIAM_EX + 4 * half, u32::MAX);
+            hw.write(map::EIAM_EX + 4 * half, automask);
         }
-        hw.write(map::GPIE, gpie::MSIX_MODE | gpie::PBA_SUPPORT | gpie::OCD | gpie::EIAME);
+        let pba = if bug("E-18") { 0 } else { gpie::PBA_SUPPORT };
+        hw.write(map::GPIE, gpie::MSIX_MODE | pba | gpie::OCD | gpie::EIAME);
         for q_vector in self.q_vectors() {
             q_vector.rx.iter().for_each(|r| self.set_ivar(r.index, 0, q_vector.v_idx));
             q_vector.tx.iter().for_each(|r| self.set_ivar(r.index, 1, q_vector.v_idx));
@@ -71,10 +124,10 @@ impl Adapter {
         self.core.hw.update(map::IVAR + 4 * (queue / 2), 0xff << shift, entry);
     }
 
-    /// `ixgbe_irq_enable`: other causes, then the queues.
+    /// `ixgbe_irq_enable`: other causes, then the queues, whoever owns their contexts.
     pub(crate) fn irq_enable(&self) {
         self.core.hw.write(map::EIMS, OTHER);
-        self.q_vectors().iter().for_each(|q| q.irq_enable());
+        self.q_vectors().iter().for_each(|q| q.unmask());
         self.core.hw.flush();
     }
 
@@ -85,7 +138,33 @@ impl Adapter {
         hw.write(map::EIMC_EX, u32::MAX);
         hw.write(map::EIMC_EX + 4, u32::MAX);
         hw.flush();
-        (0..=self.other_vector()).for_each(|vector| self.core.below.irq.synchronize(vector));
+        (0..self.vectors()).for_each(|vector| self.core.below.irq.synchronize(vector));
+    }
+
+    /// `ixgbe_intr`: the line is shared, so it may be another device that interrupts.
+    fn intr(&self) {
+        let hw = &self.core.hw;
+        let causes = hw.read(map::EICR);
+        if causes == FAILED_READ {
+            return;
+        }
+        let is_up = !self.core.has(state::DOWN);
+        if causes == 0 {
+            // Not ours; but the read has masked our queues, and nobody is coming to unmask them.
+            if is_up && !bug("E-17") {
+                self.irq_enable();
+            }
+            return;
+        }
+        if causes & eicr::LSC != 0 && is_up {
+            self.core.set(state::NEED_LINK_UPDATE);
+            hw.write(map::EIMC, eicr::LSC);
+            hw.flush();
+            self.core.service_event_schedule();
+        }
+        if let Some(q_vector) = self.q_vectors().first() {
+            q_vector.msix_clean_rings();
+        }
     }
 
     /// `ixgbe_msix_other`: EICS shows the causes without clearing those of queues.

@@ -3,8 +3,7 @@
 //! Modules follow the kernel's files (`drivers/net/ethernet/intel/ixgbe/`, Linux 6.12; the lock of
 //! busy polling and `ixgbe_low_latency_recv` as of 3.11 to 4.4). Left out: other MACs than the
 //! 82599, SFP+ modules and PHYs, DCB, virtual functions, flow director, receive side coalescing,
-//! XDP and AF_XDP, VLAN stripping, timestamps, IPsec, FCoE, wake up, ethtool, legacy and MSI
-//! interrupts.
+//! XDP and AF_XDP, VLAN stripping, timestamps, IPsec, FCoE, wake up, ethtool, MSI.
 
 mod common;
 mod hw;
@@ -34,6 +33,7 @@ use hw::Hw;
 use pollproof_kapi::Below;
 use pollproof_netcore::Net;
 use pollproof_sync::AtomicU32;
+use pollproof_sync::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 /// Settings of a port.
@@ -43,9 +43,11 @@ pub struct IxgbeOptions {
     pub queues: u32,
     /// Queue vectors; rings are dealt out to them in turn. More than queues makes no difference.
     pub vectors: u32,
-    /// Receive descriptors of a ring: a multiple of 8, 24 to 8192; Linux takes 64 and up.
-    /// A refill needs 16 of them.
+    /// Receive descriptors of a ring: a multiple of 8, 8 to 8192 and more than a refill; Linux
+    /// takes 64 and up.
     pub rx_ring_count: u32,
+    /// Descriptors that are worth a refill (`IXGBE_RX_BUFFER_WRITE`); 16 in Linux.
+    pub rx_buffer_write: u32,
     /// Transmit descriptors of a ring: a multiple of 8, 48 to 8192; Linux takes 64 and up.
     pub tx_ring_count: u32,
     /// Interrupt moderation of the queue vectors.
@@ -60,6 +62,10 @@ pub struct IxgbeOptions {
     pub rss_udp: bool,
     /// Key of the hash.
     pub rss_key: [u8; 40],
+    /// MSI-X, or one legacy interrupt that other devices may share.
+    pub interrupts: Interrupts,
+    /// Obey pause frames.
+    pub rx_pause: bool,
     /// Send pause frames: then full queues do not drop, they hold back the others.
     pub tx_pause: bool,
     /// `IFF_PROMISC`: take frames to any address.
@@ -70,12 +76,22 @@ pub struct IxgbeOptions {
     pub port: u32,
 }
 
+/// How the device interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupts {
+    /// A vector for each queue vector, and one for the rest.
+    Msix,
+    /// INTx: one queue vector, one line.
+    Legacy,
+}
+
 impl Default for IxgbeOptions {
     fn default() -> Self {
         Self {
             queues: 1,
             vectors: 16,
             rx_ring_count: 512,
+            rx_buffer_write: 16,
             tx_ring_count: 512,
             itr: ItrSetting::Adaptive,
             tx_work_limit: 256,
@@ -83,6 +99,8 @@ impl Default for IxgbeOptions {
             busy_poll_lock: None,
             rss_udp: false,
             rss_key: TOEPLITZ_KEY,
+            interrupts: Interrupts::Msix,
+            rx_pause: false,
             tx_pause: false,
             promiscuous: false,
             max_frame: 1518,
@@ -122,17 +140,17 @@ pub(crate) struct Core {
 impl Core {
     /// Whether any of `bits` is set.
     pub fn has(&self, bits: u32) -> bool {
-        self.state.load(pollproof_sync::Ordering::Acquire) & bits != 0
+        self.state.load(Relaxed) & bits != 0
     }
 
     /// `set_bit`; gives whether one of them was set before.
     pub fn set(&self, bits: u32) -> bool {
-        self.state.fetch_or(bits, pollproof_sync::Ordering::AcqRel) & bits != 0
+        self.state.fetch_or(bits, Relaxed) & bits != 0
     }
 
     /// `clear_bit`; gives whether one of them was set.
     pub fn clear(&self, bits: u32) -> bool {
-        self.state.fetch_and(!bits, pollproof_sync::Ordering::AcqRel) & bits != 0
+        self.state.fetch_and(!bits, Relaxed) & bits != 0
     }
 
     /// `ixgbe_service_event_schedule`.

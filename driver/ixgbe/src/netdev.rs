@@ -5,14 +5,15 @@ use crate::common::rxdctl;
 use crate::hw::Hw;
 use crate::rx_ring::RxRingState;
 use crate::{
-    state, Adapter, Core, IxgbeOptions, QVector, RxRing, TxRing, SERVICE_TIMER, SERVICE_WORK,
+    state, Adapter, Core, Interrupts, IxgbeOptions, QVector, RxRing, TxRing, SERVICE_TIMER,
+    SERVICE_WORK,
 };
 use pollproof_events::{emit, Event, PortState};
 use pollproof_kapi::{Below, NoMemory};
 use pollproof_netcore::Net;
-use pollproof_regs::ixgbe::{ctrl_ext, eicr, fctrl, hlreg0, queue, rdma, rxcsum, sec, tdma};
+use pollproof_regs::ixgbe::{ctrl_ext, eicr, fc, fctrl, hlreg0, queue, rdma, rxcsum, sec, tdma};
 use pollproof_regs::ixgbe_map as map;
-use pollproof_sync::{cpu, AtomicU32};
+use pollproof_sync::{bug, cpu, AtomicU32};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
@@ -42,14 +43,21 @@ pub enum OpenError {
 }
 
 fn check(o: &IxgbeOptions) -> Result<(), OpenError> {
+    if o.interrupts == Interrupts::Legacy && o.queues != 1 {
+        return Err(OpenError::Options("a legacy interrupt serves one queue"));
+    }
     if !(1..=16).contains(&o.queues) || !(1..=63).contains(&o.vectors) {
         return Err(OpenError::Options("1 to 16 queues, 1 to 63 vectors"));
     }
     let fits = |count: u32, min: u32| count.is_multiple_of(8) && (min..=8192).contains(&count);
-    if !fits(o.rx_ring_count, 24) || !fits(o.tx_ring_count, 48) {
+    if !fits(o.rx_ring_count, 8) || !fits(o.tx_ring_count, 48) {
         return Err(OpenError::Options(
-            "ring sizes: multiples of 8 from 24 (receive) or 48 (send) to 8192",
+            "ring sizes: multiples of 8 from 8 (receive) or 48 (send) to 8192",
         ));
+    }
+    // One descriptor is never given to the device, and one is being filled.
+    if !(1..o.rx_ring_count - 1).contains(&o.rx_buffer_write) {
+        return Err(OpenError::Options("a refill is 1 descriptor or more, and less than the ring"));
     }
     if !(64..=9728).contains(&o.max_frame) || o.weight < 1 {
         return Err(OpenError::Options("frames of 64 to 9728 bytes, a weight of 1 or more"));
@@ -64,26 +72,41 @@ impl Adapter {
         below: Below,
         net: Arc<Net>,
     ) -> Result<Arc<Self>, OpenError> {
-        check(&options)?;
-        let hw = Hw::new(below.clone(), options.port);
-        let core = Arc::new(Core { options, below, net, hw, state: AtomicU32::new(state::DOWN) });
-        core.hw.reset_hw(&core.below, None)?;
-        core.hw.validate_eeprom_checksum()?;
-        let adapter = Self {
-            core,
-            q_vectors: OnceLock::new(),
-            mac: OnceLock::new(),
-            hangs: AtomicU64::new(0),
-        };
+        let adapter = Self::alloc(options, below, net)?;
+        adapter.core.hw.reset_hw(&adapter.core.below, None)?;
+        adapter.core.hw.validate_eeprom_checksum()?;
         let mac = adapter.core.hw.mac_addr();
         if adapter.core.hw.is_removed() || mac == [0; 6] || mac[0] & 1 != 0 {
             return Err(OpenError::Hardware("no valid address"));
         }
-        let _ = adapter.mac.set(mac);
         adapter.core.hw.start_hw();
-        adapter.alloc_q_vectors()?;
-        adapter.tell(PortState::Probed);
-        Ok(Arc::new(adapter))
+        adapter.with_vectors(mac)
+    }
+
+    /// As after [`Adapter::probe`] of a port with this address, without touching the device: for
+    /// who starts with a device that was probed.
+    pub fn attach(
+        options: IxgbeOptions,
+        below: Below,
+        net: Arc<Net>,
+        mac: [u8; 6],
+    ) -> Result<Arc<Self>, OpenError> {
+        Self::alloc(options, below, net)?.with_vectors(mac)
+    }
+
+    fn alloc(options: IxgbeOptions, below: Below, net: Arc<Net>) -> Result<Self, OpenError> {
+        check(&options)?;
+        let hw = Hw::new(below.clone(), options.port);
+        let core = Arc::new(Core { options, below, net, hw, state: AtomicU32::new(state::DOWN) });
+        let (q_vectors, mac) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { core, q_vectors, mac, hangs: AtomicU64::new(0) })
+    }
+
+    fn with_vectors(self, mac: [u8; 6]) -> Result<Arc<Self>, OpenError> {
+        let _ = self.mac.set(mac);
+        self.alloc_q_vectors()?;
+        self.tell(PortState::Probed);
+        Ok(Arc::new(self))
     }
 
     fn tell(&self, state: PortState) {
@@ -230,7 +253,11 @@ impl Adapter {
         hw.write(map::TDH + q, 0);
         hw.write(map::TDT + q, 0);
         // Reports may wait for each other only if an interrupt's interval brings them in.
-        let wthresh = if self.core.options.itr.start() < ITR_100K { 1 } else { 8 };
+        let wthresh = match self.core.options.itr.start() {
+            _ if bug("E-6") => 0,
+            us if us < ITR_100K => 1,
+            _ => 8,
+        };
         hw.write(map::TXDCTL + q, TXDCTL | wthresh << queue::WTHRESH_SHIFT | queue::ENABLE);
         if hw.poll(map::TXDCTL + q, queue::ENABLE, queue::ENABLE, 10, MS) {
             return Ok(());
@@ -244,6 +271,9 @@ impl Adapter {
         hw.update(map::RDRXCTL, rdma::CRCSTRIP | rdma::RSCACKC, rdma::CRCSTRIP | rdma::RSCACKC);
         hw.update(map::RFCTL, rxcsum::RSC_DIS, rxcsum::RSC_DIS);
         self.setup_mrqc();
+        if self.core.options.rx_pause {
+            hw.update(map::MFLCN, fc::MFLCN_RFCE, fc::MFLCN_RFCE);
+        }
         let max_frame = self.core.options.max_frame;
         hw.update(map::MAXFRS, 0xffff_0000, max_frame << 16);
         let jumbo = if max_frame > 1518 { hlreg0::JUMBOEN } else { 0 };
@@ -273,7 +303,8 @@ impl Adapter {
     /// back the others, unless pause frames keep it from being full.
     fn srrctl(&self) -> u32 {
         let o = &self.core.options;
-        let drop = if o.queues > 1 && !o.tx_pause { queue::DROP_EN } else { 0 };
+        let wants = o.queues > 1 && !o.tx_pause && !bug("E-11");
+        let drop = if wants { queue::DROP_EN } else { 0 };
         let kb = (self.core.below.dma.buf_len() >> 10) as u32;
         kb & queue::BSIZEPACKET | BSIZEHDR | DESCTYPE_ONEBUF | drop
     }
@@ -282,7 +313,7 @@ impl Adapter {
     fn up_complete(&self) {
         let hw = &self.core.hw;
         hw.update(map::CTRL_EXT, ctrl_ext::DRV_LOAD, ctrl_ext::DRV_LOAD);
-        self.configure_msix();
+        self.configure_irqs();
         self.core.clear(state::DOWN);
         for q_vector in self.q_vectors() {
             if let Some(lock) = &q_vector.lock {
@@ -297,7 +328,11 @@ impl Adapter {
         hw.read(map::EICR);
         self.irq_enable();
         self.core.set(state::NEED_LINK_UPDATE);
-        self.start_service_timer(0);
+        // Its first turn comes now and kicks the queues: what came before their interrupts were
+        // enabled is found.
+        if !bug("C-21") {
+            self.start_service_timer(0);
+        }
     }
 
     /// `ixgbe_down`: device, interrupts and contexts stop in this order; then memory goes. Sleeps.
@@ -341,6 +376,9 @@ impl Adapter {
 
     /// `ixgbe_napi_disable_all`, and the busy-poll locks with it.
     fn napi_disable_all(&self) {
+        if bug("B-1") {
+            cpu::local_bh_disable();
+        }
         for q_vector in self.q_vectors() {
             if let Some(napi) = q_vector.napi.get() {
                 self.core.net.napi_disable(napi);
@@ -348,6 +386,9 @@ impl Adapter {
             if let Some(lock) = &q_vector.lock {
                 lock.disable();
             }
+        }
+        if bug("B-1") {
+            cpu::local_bh_enable();
         }
     }
 

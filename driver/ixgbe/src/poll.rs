@@ -8,8 +8,8 @@ use crate::{state, Core, QvLock, RxRing, TxRing};
 use pollproof_events::{emit, Event};
 use pollproof_netcore::{Napi, NapiPoll, LL_FLUSH_BUSY, LL_FLUSH_FAILED};
 use pollproof_regs::ixgbe_map as map;
-use pollproof_sync::AtomicU32;
 use pollproof_sync::Ordering::Relaxed;
+use pollproof_sync::{bug, AtomicU32};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
@@ -69,6 +69,13 @@ impl QVector {
         })
     }
 
+    /// Waits until no socket polls the vector; see [`QvLock::wait_released`].
+    pub fn wait_for_sockets(&self) {
+        if let Some(lock) = &self.lock {
+            lock.wait_released();
+        }
+    }
+
     /// The NAPI context; `None` before the port was probed.
     pub fn napi(&self) -> Option<&Arc<Napi>> {
         self.napi.get()
@@ -84,6 +91,11 @@ impl QVector {
         if let Some(napi) = self.napi.get() {
             self.core.net.napi_schedule(napi);
         }
+    }
+
+    /// Its causes are cleared by hand: whoever came since the rings were looked at is forgotten.
+    fn forget_causes(&self) {
+        self.core.hw.write(map::EICR, 1 << self.v_idx);
     }
 
     /// Transmit first, since netpoll wants that alone; true when nothing is left.
@@ -135,11 +147,16 @@ impl QVector {
         self.core.hw.write(register, itr::register(self.itr()));
     }
 
-    /// `ixgbe_irq_enable_queues` for this vector.
+    /// `ixgbe_irq_enable_queues` for this vector, by who gave its context up.
     pub(crate) fn irq_enable(&self) {
         if let (Some(napi), Some(ring)) = (self.napi.get(), self.rx.first()) {
             emit(Event::ArmCq { cq: ring.index, napi: napi.slot, consumer: 0, sn: 0 });
         }
+        self.unmask();
+    }
+
+    /// Enables the vector's causes.
+    pub(crate) fn unmask(&self) {
         self.core.hw.write(map::EIMS_EX + 4 * (self.v_idx / 32), 1 << (self.v_idx % 32));
     }
 
@@ -150,6 +167,9 @@ impl QVector {
         }
         if !self.core.has(state::DOWN) {
             self.stats.arms.fetch_add(1, Relaxed);
+            if bug("C-17") {
+                self.forget_causes();
+            }
             self.irq_enable();
         }
     }
@@ -177,13 +197,14 @@ impl NapiPoll for QVector {
             lock.unlock_napi();
         }
         clean &= rx_clean;
-        if !clean {
+        if !clean && !bug("C-1-IXGBE") {
             self.stats.full_polls.fetch_add(1, Relaxed);
             return budget;
         }
         if self.core.net.napi_complete_done(napi, work as i32) {
             self.end_of_poll();
         }
+        // Not the budget, even if a ring had more: that would say that the context is still owned.
         (work as i32).min(budget - 1)
     }
 

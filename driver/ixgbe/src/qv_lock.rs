@@ -22,6 +22,8 @@ pub trait QvLock: Send + Sync {
     fn lock_poll(&self) -> bool;
     /// From a socket; true when NAPI wanted it meanwhile.
     fn unlock_poll(&self) -> bool;
+    /// Waits until no socket has it; for a bench whose softirq would try again for ever.
+    fn wait_released(&self);
     /// Whether a socket has it or wants it.
     fn ll_polling(&self) -> bool;
     /// Opens the vector; it is new or was disabled.
@@ -95,6 +97,10 @@ impl Spin {
 }
 
 impl QvLock for Spin {
+    fn wait_released(&self) {
+        self.state.wait(Relaxed, |s| s & POLL == 0);
+    }
+
     fn lock_napi(&self) -> bool {
         let _guard = self.lock.lock();
         take(&self.state, NAPI, NAPI_YIELD)
@@ -149,6 +155,10 @@ impl SpinBh {
 }
 
 impl QvLock for SpinBh {
+    fn wait_released(&self) {
+        self.state.wait(Relaxed, |s| s & POLL == 0);
+    }
+
     fn lock_napi(&self) -> bool {
         self.locked(|s| take(s, NAPI, NAPI_YIELD))
     }
@@ -205,6 +215,10 @@ impl Cmpxchg {
 }
 
 impl QvLock for Cmpxchg {
+    fn wait_released(&self) {
+        self.state.wait(Relaxed, |s| s & POLL == 0);
+    }
+
     fn lock_napi(&self) -> bool {
         self.take(NAPI, NAPI_YIELD)
     }

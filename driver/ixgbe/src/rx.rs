@@ -4,14 +4,14 @@
 //! The bytes stay where the device put them (`build_skb`); no headroom is modelled. Left out: XDP,
 //! receive side coalescing, VLAN tags, padding of short packets.
 
-use crate::rx_ring::{RxBuffer, LENGTH_WORD, RX_BUFFER_WRITE};
+use crate::rx_ring::{RxBuffer, LENGTH_WORD};
 use crate::{Core, RxRing, Traffic};
 use pollproof_events::{emit, Event};
 use pollproof_kapi::DmaAddr;
 use pollproof_netcore::{Frag, Napi, Page, SkBuff};
 use pollproof_regs::ixgbe_desc::rx;
-use pollproof_sync::dma_rmb;
 use pollproof_sync::Ordering::Relaxed;
+use pollproof_sync::{bug, dma_rmb};
 
 /// A descriptor as the device wrote it back.
 struct WriteBack {
@@ -28,7 +28,7 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
     let before = ring.consumed();
     let mut open = ring.skb.with(Option::take).flatten();
     while done.packets < budget {
-        if unused >= RX_BUFFER_WRITE {
+        if unused >= core.options.rx_buffer_write {
             ring.alloc_rx_buffers(core, unused);
             unused = 0;
         }
@@ -56,6 +56,9 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
             let (page, frags) = (Some(page), Vec::new());
             let skb = SkBuff { number, hash, napi_id, buf, page, len, frags, csum_unnecessary };
             up(core, skb, &written);
+            if bug("E-30") {
+                decide_late(core, ring);
+            }
             continue;
         }
         open = add_part(open.take(), part);
@@ -84,13 +87,15 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
 #[inline(always)]
 fn next(ring: &RxRing) -> Option<WriteBack> {
     let (at, _) = ring.current();
+    // Without the barrier a CPU may have the other words from before it sees the length.
+    let early = bug("E-1").then(|| ring.desc.read_words(at));
     let len = (ring.desc.load32(at + LENGTH_WORD, Relaxed) & 0xffff) as usize;
     if len == 0 {
         return None;
     }
     // The other words may be read only after the length was seen.
     dma_rmb();
-    let [info, hash, status] = ring.desc.read_words(at);
+    let [info, hash, status] = early.unwrap_or_else(|| ring.desc.read_words(at));
     Some(WriteBack { info, hash, status, len })
 }
 
@@ -114,12 +119,27 @@ fn take_buffer(
     page.get();
     dma.hand_up(buf);
     let kept = page.clone();
+    if bug("E-30") {
+        ring.undecided.with(|undecided| *undecided = Some((page, half)));
+        return Some((buf, kept, len));
+    }
     if only_me {
         ring.reuse_rx_page(page, half ^ 1);
     } else {
         page.put(dma);
     }
     Some((buf, kept, len))
+}
+
+/// After the hand-off two references look like ours and the packet's, whoever has the second.
+#[cold]
+fn decide_late(core: &Core, ring: &RxRing) {
+    let Some((page, half)) = ring.undecided.with(Option::take).flatten() else { return };
+    if page.count() == 2 {
+        ring.reuse_rx_page(page, half ^ 1);
+    } else {
+        page.put(&*core.below.dma);
+    }
 }
 
 /// A packet of several buffers, with the next of them.

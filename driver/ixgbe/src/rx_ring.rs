@@ -12,11 +12,8 @@ use pollproof_regs::ixgbe::pci::BAR_CSR;
 use pollproof_regs::ixgbe_desc::BYTES;
 use pollproof_regs::ixgbe_map as map;
 use pollproof_sync::Ordering::Relaxed;
-use pollproof_sync::{wmb, PlainU32, Private, What};
+use pollproof_sync::{PlainU32, Private, What};
 use std::sync::atomic::AtomicU64;
-
-/// Descriptors that are worth a refill (`IXGBE_RX_BUFFER_WRITE`).
-pub(crate) const RX_BUFFER_WRITE: u32 = 16;
 
 /// Word of a descriptor that says by its length that the device wrote it back.
 pub(crate) const LENGTH_WORD: u32 = 12;
@@ -72,6 +69,8 @@ pub struct RxRing {
     frames: AtomicU64,
     /// Pages, by descriptor. Private to the poller.
     buffers: Private<Vec<Option<RxBuffer>>>,
+    /// With bug E-30, the page of which it is not decided yet whether it goes on in the ring.
+    pub(crate) undecided: Private<Option<(Page, u8)>>,
     /// Packet whose end has not come (`rx_buffer->skb`).
     pub(crate) skb: Private<Option<SkBuff>>,
 }
@@ -114,6 +113,7 @@ impl RxRing {
             produced: word("rx_ring produced"),
             frames: AtomicU64::new(0),
             buffers: Private::new(vec![None; count as usize]),
+            undecided: Private::new(None),
             skb: Private::new(None),
         })
     }
@@ -215,8 +215,8 @@ impl RxRing {
         self.produced.set(producer);
         let (ring, consumer, size) = (self.index, self.consumed.get(), self.count);
         emit(Event::Refill { ring, producer, consumer, size });
-        // The descriptors must be in memory before the device is told to fetch them.
-        wmb();
+        // The descriptors are in memory before the device is told to fetch them: a register write
+        // orders that by itself, so the wmb that Linux has here changes nothing.
         emit(Event::Doorbell { ring, producer });
         core.hw.write(self.tail() as u32, index);
     }

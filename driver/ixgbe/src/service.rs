@@ -9,8 +9,8 @@ use crate::{state, Adapter, Core, SERVICE_TIMER};
 use pollproof_regs::ixgbe::eicr;
 use pollproof_regs::ixgbe_map as map;
 use pollproof_regs::ixgbe_stat as stat;
-use pollproof_sync::cpu;
 use pollproof_sync::Ordering::Relaxed;
+use pollproof_sync::{bug, cpu};
 use std::sync::Arc;
 
 /// Between two runs of the watchdog.
@@ -92,7 +92,7 @@ impl Adapter {
     /// `ixgbe_update_xoff_received`: who was paused does not hang.
     fn update_xoff_received(&self) {
         let xoff = self.core.hw.read(stat::LXOFFRXCNT);
-        if xoff != 0 && !self.core.hw.is_removed() {
+        if xoff != 0 && !self.core.hw.is_removed() && !bug("E-24") {
             for ring in self.tx_rings() {
                 ring.state.fetch_and(!tx_state::ARMED, Relaxed);
             }
@@ -112,6 +112,9 @@ impl Adapter {
             for ring in self.tx_rings() {
                 ring.state.fetch_or(tx_state::CHECK, Relaxed);
             }
+        }
+        if bug("E-19") {
+            return;
         }
         let vectors = self.q_vectors().len() as u32;
         for half in 0..vectors.div_ceil(32) {

@@ -4,8 +4,8 @@ use crate::tx_ring::{tx_state, unmap_and_free, STATUS_WORD};
 use crate::{lock, state, Core, Traffic, TxRing};
 use pollproof_events::{emit, Event};
 use pollproof_regs::ixgbe_desc::tx;
-use pollproof_sync::dma_rmb;
 use pollproof_sync::Ordering::Relaxed;
+use pollproof_sync::{bug, dma_rmb, PlainU32};
 
 /// What a poll found in a transmit ring.
 pub(crate) struct TxCleaned {
@@ -38,6 +38,9 @@ pub(crate) fn clean_tx_irq(core: &Core, ring: &TxRing, limit: u32) -> TxCleaned 
         ring.stats.bytes.fetch_add(traffic.bytes.into(), Relaxed);
     }
     let hang = check_tx_hang(ring);
+    if hang {
+        emit(Event::TxHang { tail: ring.tail() });
+    }
     if !hang && descriptors > 0 {
         ring.wake(core.has(state::CARRIER) && !core.has(state::DOWN));
     }
@@ -47,7 +50,8 @@ pub(crate) fn clean_tx_irq(core: &Core, ring: &TxRing, limit: u32) -> TxCleaned 
 /// The last descriptor of the packet that begins at `first`, if the device reported it.
 fn done_until(core: &Core, ring: &TxRing, first: u32) -> Option<u32> {
     // Stale reports lie beyond next_to_use: there no packet begins.
-    let watch = lock(&ring.buffers).get(first as usize)?.next_to_watch?;
+    // A cleaner that goes by descriptors alone meets reports of the lap before.
+    let watch = if bug("E-8") { Some(first) } else { ring.watch(first) }?;
     let status = core.below.dma.load32(ring.at(watch) + STATUS_WORD, Relaxed);
     if status & tx::DD == 0 {
         return None;
@@ -60,11 +64,12 @@ fn done_until(core: &Core, ring: &TxRing, first: u32) -> Option<u32> {
 fn free_packet(core: &Core, ring: &TxRing, first: u32, last: u32) -> (u32, Traffic, u32) {
     let dma = &*core.below.dma;
     let (mut index, mut count) = (first, 0);
-    let mut sent = Traffic { packets: 0, bytes: 0 };
+    ring.clear_watch(first);
+    let packets = ring.packets.get(first as usize).map_or(0, PlainU32::get);
+    let mut sent = Traffic { packets, bytes: 0 };
     loop {
         let buffer = lock(&ring.buffers).get_mut(index as usize).map(std::mem::take);
         if let Some(buffer) = buffer {
-            sent.packets += buffer.packets;
             sent.bytes += buffer.bytes;
             if let Some(frag) = buffer.frag {
                 unmap_and_free(dma, frag);
@@ -85,6 +90,7 @@ fn check_tx_hang(ring: &TxRing) -> bool {
     if ring.state.fetch_and(!tx_state::CHECK, Relaxed) & tx_state::CHECK == 0 {
         return false;
     }
+    emit(Event::HangCheck { tail: ring.tail() });
     let done = ring.stats.packets.load(Relaxed) as u32;
     if done == ring.done_old.get() && ring.pending() > 0 {
         return ring.state.fetch_or(tx_state::ARMED, Relaxed) & tx_state::ARMED != 0;

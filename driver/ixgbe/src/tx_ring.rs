@@ -6,7 +6,7 @@ use pollproof_kapi::{Below, Dma, DmaAddr, Layout, NoMemory};
 use pollproof_regs::ixgbe::pci::BAR_CSR;
 use pollproof_regs::ixgbe_desc::BYTES;
 use pollproof_regs::ixgbe_map as map;
-use pollproof_sync::Ordering::Relaxed;
+use pollproof_sync::Ordering::{Acquire, Relaxed, Release};
 use pollproof_sync::{smp_mb, AtomicU32, PlainU32, What};
 use std::sync::atomic::AtomicU64;
 use std::sync::Mutex;
@@ -33,10 +33,7 @@ pub(crate) mod tx_state {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TxBuffer {
     pub frag: Option<TxFrag>,
-    /// In the first of a packet: the descriptor whose write-back ends it.
-    pub next_to_watch: Option<u32>,
-    /// In the first of a packet.
-    pub packets: u32,
+    /// In the first of a packet: its bytes on the wire.
     pub bytes: u32,
 }
 
@@ -71,6 +68,12 @@ pub struct TxRing {
     pub(crate) state: AtomicU32,
     /// `tx_done_old`: the cleaner's.
     pub(crate) done_old: PlainU32,
+    /// By the first descriptor of a packet, the one whose write-back ends it, plus one
+    /// (`next_to_watch`); 0 is none. Who sees it sees the packet's buffers.
+    watch: Vec<AtomicU32>,
+    /// Packets on the wire of the packet that begins there (`gso_segs`): as all that belongs to a
+    /// packet the sender's until it is watched, then the cleaner's until `next_to_clean` passes.
+    pub(crate) packets: Vec<PlainU32>,
     pub(crate) buffers: Mutex<Vec<TxBuffer>>,
 }
 
@@ -85,6 +88,7 @@ impl TxRing {
         };
         let desc = below.dma.alloc_coherent((count * BYTES) as usize, layout)?;
         let done = What { rule: "SINGLE-CONSUMER", name: "tx_ring->tx_done_old" };
+        let of_packet = What { rule: "PUBLISH-AFTER-INIT", name: "tx_buffer" };
         Ok(Self {
             index,
             count,
@@ -94,8 +98,29 @@ impl TxRing {
             next_to_clean: AtomicU32::new(0),
             state: AtomicU32::new(0),
             done_old: PlainU32::new(0, done),
+            watch: (0..count).map(|_| AtomicU32::new(0)).collect(),
+            packets: (0..count).map(|_| PlainU32::new(0, of_packet)).collect(),
             buffers: Mutex::new(vec![TxBuffer::default(); count as usize]),
         })
+    }
+
+    /// The packet that begins at `first` ends at `last`; all of it is in place.
+    pub(crate) fn set_watch(&self, first: u32, last: u32) {
+        if let Some(watch) = self.watch.get(first as usize) {
+            watch.store(last + 1, Release);
+        }
+    }
+
+    /// The last descriptor of the packet that begins at `first`.
+    pub(crate) fn watch(&self, first: u32) -> Option<u32> {
+        self.watch.get(first as usize)?.load(Acquire).checked_sub(1)
+    }
+
+    /// No packet begins at `first` any more.
+    pub(crate) fn clear_watch(&self, first: u32) {
+        if let Some(watch) = self.watch.get(first as usize) {
+            watch.store(0, Relaxed);
+        }
     }
 
     /// Register of the tail.
@@ -116,13 +141,14 @@ impl TxRing {
     }
 
     /// First descriptor that is free.
-    pub(crate) fn use_at(&self) -> u32 {
+    pub fn use_at(&self) -> u32 {
         self.next_to_use.load(Relaxed)
     }
 
-    /// First descriptor that is not cleaned.
+    /// First descriptor that is not cleaned. Who sees it move may use what was cleaned: Linux has
+    /// that from the dependency of the stores that follow.
     pub(crate) fn clean_at(&self) -> u32 {
-        self.next_to_clean.load(Relaxed)
+        self.next_to_clean.load(Acquire)
     }
 
     pub(crate) fn set_use(&self, index: u32) {
@@ -130,7 +156,7 @@ impl TxRing {
     }
 
     pub(crate) fn set_clean(&self, index: u32) {
-        self.next_to_clean.store(index, Relaxed);
+        self.next_to_clean.store(index, Release);
     }
 
     /// `ixgbe_desc_unused`.
@@ -194,6 +220,7 @@ impl TxRing {
     pub(crate) fn clean(&self, dma: &dyn Dma) {
         let all: Vec<TxFrag> =
             lock(&self.buffers).iter_mut().filter_map(|b| std::mem::take(b).frag).collect();
+        (0..self.count).for_each(|first| self.clear_watch(first));
         for frag in all {
             unmap_and_free(dma, frag);
         }

@@ -1,15 +1,17 @@
 //! `napi_hash`: from an id to the live context, under RCU. `net/core/dev.c`, as of 3.11 (the thread
 //! that added it) with the id range of 6.12 as an option.
 //!
-//! The `HASHED` bit is changed under the lock (3.11 set it before). Writers hold
+//! The `HASHED` bit is changed under the lock (3.11 set it before: an option). Writers hold
 //! `napi_hash_lock`; readers hold `rcu_read_lock` and take no reference. Ids come from a
 //! counter; reserved ids and ids that are taken are skipped.
 
 use crate::napi::{Napi, NapiState};
 use crate::{Net, NetOptions};
 use pollproof_events::{emit, Event, NapiStep};
+use pollproof_sync::switch::fault;
 use pollproof_sync::Ordering::{Acquire, Relaxed, Release};
 use pollproof_sync::{bug, cpu, AtomicU32, PlainU32, SpinLock, What};
+use std::panic::Location;
 use std::sync::Arc;
 
 /// The table.
@@ -33,8 +35,12 @@ impl NapiHash {
         }
     }
 
+    fn bucket(&self, id: u32) -> usize {
+        id as usize % self.heads.len()
+    }
+
     fn head(&self, id: u32) -> &AtomicU32 {
-        &self.heads[id as usize % self.heads.len()]
+        &self.heads[self.bucket(id)]
     }
 }
 
@@ -57,6 +63,10 @@ impl Net {
             if napi.id.get() == id {
                 return Some(napi);
             }
+            if self.hash.bucket(napi.id.get()) != self.hash.bucket(id) {
+                let why = format!("a lookup of id {id} is in the chain of another bucket");
+                fault("NAPI-ID", why, Location::caller());
+            }
             // Contexts are added at the head, so whatever lies behind this one was initialised
             // before it was published: the acquire above covers it.
             link = napi.hash_next.load(Relaxed);
@@ -66,9 +76,14 @@ impl Net {
 
     /// `napi_hash_add`: issues an id and publishes the context.
     pub fn napi_hash_add(&self, napi: &Arc<Napi>) {
-        let _guard = (!bug("A-3")).then(|| self.hash.lock.lock());
         let hashed = NapiState::HASHED.bits();
-        if napi.state.fetch_or(hashed, Relaxed) & hashed != 0 {
+        let mark = || napi.state.fetch_or(hashed, Relaxed) & hashed == 0;
+        let early = self.options.hashed_before_lock;
+        if early && !mark() {
+            return;
+        }
+        let _guard = (!bug("A-3")).then(|| self.hash.lock.lock());
+        if !early && !mark() {
             return;
         }
         let id = self.issue_id();
@@ -121,7 +136,8 @@ impl Net {
         }
         for _ in 0..=self.contexts() {
             let Some(previous) = link.checked_sub(1).and_then(|slot| self.napi(slot)) else {
-                return;
+                let why = format!("context {} is unlinked and is in no chain", napi.slot);
+                return fault("NAPI-ID", why, Location::caller());
             };
             link = previous.hash_next.load(Relaxed);
             if link == napi.slot + 1 {

@@ -57,6 +57,8 @@ pub struct NetOptions {
     pub rcu: RcuForm,
     /// Buckets of `napi_hash`; 256 in Linux.
     pub hash_buckets: usize,
+    /// `napi_hash_add` marks the context as hashed before it takes the lock, as of 3.11.
+    pub hashed_before_lock: bool,
     /// First `napi_id` that may be issued; `NR_CPUS + 1` since 4.12, 1 before.
     pub min_napi_id: u32,
     /// Last id that was issued; near `u32::MAX` to try the wrap.
@@ -80,6 +82,8 @@ pub struct NetOptions {
     pub keep: Keep,
     /// Packets that wait in sockets for their reader, with their buffers; 0 is read at once.
     pub rcv_queue: usize,
+    /// The readers never come: what does not fit is dropped (`SO_RCVBUF`).
+    pub rcv_full_drops: bool,
 }
 
 impl Default for NetOptions {
@@ -89,6 +93,7 @@ impl Default for NetOptions {
             cpus: 1,
             rcu: RcuForm::Locks,
             hash_buckets: 256,
+            hashed_before_lock: false,
             min_napi_id: 1,
             last_napi_id: 0,
             netdev_budget: 300,
@@ -100,6 +105,7 @@ impl Default for NetOptions {
             netpoll: false,
             keep: Keep::Counts,
             rcv_queue: 0,
+            rcv_full_drops: false,
         }
     }
 }

@@ -65,7 +65,7 @@ impl Net {
         if !napi.lifetime.used() {
             return LL_FLUSH_FAILED;
         }
-        let Some(driver) = napi.driver().cloned() else { return LL_FLUSH_FAILED };
+        let Some(driver) = napi.driver() else { return LL_FLUSH_FAILED };
         let work = cpu::balanced("ndo_ll_poll", || driver.ll_poll(napi));
         if let Ok(packets) = u64::try_from(work) {
             self.low_latency_rx_packets.fetch_add(packets, Relaxed);

@@ -9,7 +9,7 @@ use pollproof_events::{emit, Event, List, NapiId, NapiStep};
 use pollproof_sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use pollproof_sync::{bug, cpu, AtomicU32, Lifetime, PlainU32, What};
 use std::sync::atomic::{AtomicBool, AtomicU32 as StdAtomicU32, Ordering as StdOrdering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Weak};
 
 /// `NAPI_POLL_WEIGHT`.
 pub const POLL_WEIGHT: i32 = 64;
@@ -79,13 +79,13 @@ pub struct Napi {
     pub(crate) poll_owner_word: PlainU32,
     /// It has a kthread (`thread`, and `dev->threaded`).
     pub(crate) has_kthread: AtomicBool,
-    poll: OnceLock<Arc<dyn NapiPoll>>,
+    poll: Weak<dyn NapiPoll>,
 }
 
 impl Napi {
-    /// The driver's methods; `None` only before [`Net::netif_napi_add`] has finished.
-    pub(crate) fn driver(&self) -> Option<&Arc<dyn NapiPoll>> {
-        self.poll.get()
+    /// The driver's methods; `None` when the driver is gone.
+    pub(crate) fn driver(&self) -> Option<Arc<dyn NapiPoll>> {
+        self.poll.upgrade()
     }
 
     pub(crate) fn step(&self, step: NapiStep) -> Event {
@@ -105,6 +105,7 @@ impl Napi {
 
 impl Net {
     /// `netif_napi_add`: a context starts owned, so that nobody schedules it before it is enabled.
+    /// The methods stay the driver's, who keeps them for as long as it lives.
     pub fn netif_napi_add(&self, poll: Arc<dyn NapiPoll>, weight: i32) -> Arc<Napi> {
         let napi = Arc::new(Napi {
             slot: self.contexts() as u32,
@@ -122,11 +123,8 @@ impl Net {
                 What { rule: "SINGLE-CONSUMER", name: "napi->poll_owner" },
             ),
             has_kthread: AtomicBool::new(false),
-            poll: OnceLock::new(),
+            poll: Arc::downgrade(&poll),
         });
-        if napi.poll.set(poll).is_err() {
-            unreachable!("the context was made just above");
-        }
         lock(&self.napis).push(napi.clone());
         emit(Event::NapiAdd { napi: napi.slot });
         napi

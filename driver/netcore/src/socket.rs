@@ -113,27 +113,28 @@ impl Net {
         if self.has_socks() {
             return self.deliver_to_sock(skb);
         }
-        self.deliver_to_ledger(skb);
-        None
+        self.deliver_to_ledger(skb)
     }
 
     #[inline(always)]
-    fn deliver_to_ledger(&self, skb: SkBuff) {
+    fn deliver_to_ledger(&self, skb: SkBuff) -> Option<&'static str> {
+        if self.options.rcv_full_drops && self.is_full() {
+            skb.release(&*self.below.dma);
+            return Some("rcvbuf");
+        }
         if self.options.rcv_queue == 0 {
             // The reader takes it at once.
             skb.release(&*self.below.dma);
         } else {
             self.queue_to_socket(skb);
         }
+        None
     }
 
     fn deliver_to_sock(&self, skb: SkBuff) -> Option<&'static str> {
         match self.inet_rcv(skb) {
             Ok(()) => None,
-            Err(Refused::NoSocket(skb)) => {
-                self.deliver_to_ledger(skb);
-                None
-            }
+            Err(Refused::NoSocket(skb)) => self.deliver_to_ledger(skb),
             Err(Refused::Dropped(skb, why)) => {
                 skb.release(&*self.below.dma);
                 Some(why)
@@ -161,6 +162,12 @@ impl Net {
             napi_id: skb.napi_id,
             bytes,
         });
+    }
+
+    #[inline(never)]
+    fn is_full(&self) -> bool {
+        let waiting = self.ledger.unread.with(|unread| unread.len()).unwrap_or(0);
+        waiting >= self.options.rcv_queue
     }
 
     /// The reader takes a packet when so many others came after it.

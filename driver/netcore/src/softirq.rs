@@ -201,7 +201,7 @@ impl Net {
     /// Enters the driver's poll method, as its only owner.
     pub(crate) fn call_poll(&self, napi: &Arc<Napi>, budget: i32, netpoll: bool) -> i32 {
         napi.lifetime.used();
-        let Some(driver) = napi.driver().cloned() else { return 0 };
+        let Some(driver) = napi.driver() else { return 0 };
         emit(Event::PollEnter { napi: napi.slot, budget, netpoll });
         self.below.clock.poll_begins(napi.slot);
         napi.polling.set(1);

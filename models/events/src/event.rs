@@ -1,6 +1,8 @@
 //! The events, in the order a frame meets them; the corridors refill, rearm, complete follow.
 
-use crate::state::{List, NapiStep, Owner, PortState, RestCq, SkbEnd, TailRing, What};
+use crate::state::{
+    List, NapiStep, Owner, PortState, RestCq, RestDevice, RestTx, SkbEnd, TailRing, What,
+};
 
 /// Number of a completion queue.
 pub type CqId = u32;
@@ -8,6 +10,9 @@ pub type CqId = u32;
 pub type RingId = u32;
 /// Slot of a NAPI context: its identity as memory, not its `napi_id`.
 pub type NapiId = u32;
+
+/// Vector of the legacy interrupt: a line that devices share.
+pub const INTX: u32 = u32::MAX;
 
 /// One thing that happened, as seen from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -393,6 +398,18 @@ pub enum Event {
         /// Descriptors.
         count: u32,
     },
+    /// The watchdog's turn came to a transmit ring: has it moved since the last time?
+    HangCheck {
+        /// Register of the ring's tail.
+        tail: u64,
+    },
+    /// The driver declares the ring hung.
+    TxHang {
+        /// Register of the ring's tail.
+        tail: u64,
+    },
+    /// A pause frame stopped the transmitter of the port.
+    Paused,
     // The life of a port.
     /// A port is in this state from here on.
     Port {
@@ -431,4 +448,8 @@ pub enum Event {
         /// Completed frames that were not consumed, over all queues.
         queued: u64,
     },
+    /// Nothing runs any more: the state of a transmit ring.
+    RestTx(RestTx),
+    /// Nothing runs any more: what the device keeps to itself.
+    RestDevice(RestDevice),
 }

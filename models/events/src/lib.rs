@@ -8,6 +8,8 @@ mod event;
 mod recorder;
 mod state;
 
-pub use event::{CqId, Event, NapiId, RingId};
+pub use event::{CqId, Event, NapiId, RingId, INTX};
 pub use recorder::{emit, is_recording, record, set_time_ps, with_visitor, Record, Visitor};
-pub use state::{List, NapiStep, Owner, PortState, RestCq, SkbEnd, TailRing, What};
+pub use state::{
+    List, NapiStep, Owner, PortState, RestCq, RestDevice, RestTx, SkbEnd, TailRing, What,
+};

@@ -70,6 +70,28 @@ pub struct RestCq {
     pub wakeup: bool,
 }
 
+/// State of a transmit ring when nothing runs any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestTx {
+    /// Register of the ring's tail.
+    pub tail: u64,
+    /// Descriptors that the device is done with and the driver did not take back.
+    pub uncleaned: u32,
+    /// Whether the ring is in use.
+    pub enabled: bool,
+    /// Whether somebody is still coming.
+    pub wakeup: bool,
+}
+
+/// What a device keeps when nothing runs any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestDevice {
+    /// Frames that wait for others although their own queue could take them.
+    pub blocked: u64,
+    /// Interrupt causes that are set and enabled, as bits, and have led to nothing.
+    pub causes: u64,
+}
+
 /// A ring in memory with its tail in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TailRing {

@@ -278,6 +278,25 @@ impl SharedMem {
         self.move_buf(buf, Move::HandUp);
     }
 
+    /// The stack gives a buffer back whose memory the driver kept.
+    #[track_caller]
+    pub fn give_back(&self, buf: u64) {
+        self.move_buf(buf, Move::GiveBack);
+    }
+
+    /// Writes packet data that is to be sent; nothing happens when it may not be written.
+    #[track_caller]
+    pub fn write_buf(&self, buf: u64, offset: usize, from: &[u8]) {
+        let found = {
+            let mut books = lock(&self.books);
+            let index = books.ledger.cpu_buf(buf, offset, from.len());
+            index.and_then(|i| books.bufs.get(i).cloned())
+        };
+        let Some(found) = found else { return };
+        found.tracker.set_at(1, Location::caller());
+        lock(&found.bytes)[offset..offset + from.len()].copy_from_slice(from);
+    }
+
     /// Reads packet data, as the driver or the stack; zeros when it may not be read.
     #[track_caller]
     pub fn read_buf(&self, buf: u64, offset: usize, into: &mut [u8]) {

@@ -8,6 +8,7 @@ use pollproof_regs::ixgbe::{self, ALIASES, CSR_BYTES};
 use pollproof_regs::ixgbe_map::{self as map, Access, Register};
 use pollproof_regs::ixgbe_stat as stat;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// How often a register without a model was touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,10 +64,7 @@ const INERT: &[(u32, u32)] = &[
 #[derive(Clone, Debug)]
 pub(crate) struct Csr {
     words: Box<[u32; DWORDS]>,
-    /// Row of the map by dword.
-    rows: Vec<u16>,
-    /// Register that an alias leads to, by dword.
-    canonical: Vec<u16>,
+    map: &'static Lookup,
     touched: BTreeMap<u32, Touch>,
 }
 
@@ -78,18 +76,32 @@ fn zeroed() -> Box<[u32; DWORDS]> {
     }
 }
 
-fn rows() -> impl Iterator<Item = &'static Register> {
-    map::MAP.iter().chain(stat::MAP)
+/// The map by dword: the same for all devices.
+#[derive(Debug)]
+struct Lookup {
+    /// Row of the map.
+    rows: Vec<u16>,
+    /// Register that an alias leads to.
+    canonical: Vec<u16>,
+    /// Registers that are not 0 after reset.
+    resets: Vec<(u32, u32)>,
 }
 
-impl Csr {
-    pub(crate) fn new() -> Self {
-        let mut rows_by_dword = vec![NO_ROW; DWORDS];
+static LOOKUP: LazyLock<Lookup> = LazyLock::new(Lookup::new);
+
+impl Lookup {
+    fn new() -> Self {
+        let mut by_dword = vec![NO_ROW; DWORDS];
+        let mut resets = Vec::new();
         for (number, row) in (0u16..).zip(rows()) {
             for n in 0..row.count {
-                let at = ((row.offset + n * row.stride) / 4) as usize;
-                if let Some(entry) = rows_by_dword.get_mut(at) {
+                let at = row.offset + n * row.stride;
+                if let Some(entry) = by_dword.get_mut((at / 4) as usize) {
                     *entry = number;
+                }
+                // One packet buffer threshold of eight has a value (8.2.3.9.16).
+                if row.reset != 0 && !(row.offset == map::TXPBTHRESH && n > 0) {
+                    resets.push((at, row.reset));
                 }
             }
         }
@@ -101,8 +113,17 @@ impl Csr {
                 }
             }
         }
-        let mut csr =
-            Self { words: zeroed(), rows: rows_by_dword, canonical, touched: BTreeMap::new() };
+        Self { rows: by_dword, canonical, resets }
+    }
+}
+
+fn rows() -> impl Iterator<Item = &'static Register> {
+    map::MAP.iter().chain(stat::MAP)
+}
+
+impl Csr {
+    pub(crate) fn new() -> Self {
+        let mut csr = Self { words: zeroed(), map: &LOOKUP, touched: BTreeMap::new() };
         csr.reset();
         csr
     }
@@ -110,28 +131,20 @@ impl Csr {
     /// All registers as after reset. What was touched stays known.
     pub(crate) fn reset(&mut self) {
         self.words.fill(0);
-        for row in rows() {
-            for n in 0..row.count {
-                self.set(row.offset + n * row.stride, row.reset);
-            }
+        for &(at, value) in &self.map.resets {
+            self.set(at, value);
         }
-        // One packet buffer threshold of eight has a value (8.2.3.9.16).
-        for n in 1..8 {
-            self.set(map::TXPBTHRESH + 4 * n, 0);
-        }
-        // Pools take broadcasts and untagged frames only when asked: storage.
-        self.set(map::MTQC, 0);
     }
 
     /// The offset that an aligned offset stands for.
     pub(crate) fn canonical(&self, offset: u32) -> u32 {
-        let dword = self.canonical.get((offset / 4) as usize).copied();
+        let dword = self.map.canonical.get((offset / 4) as usize).copied();
         dword.map_or(offset, |dword| u32::from(dword) * 4)
     }
 
     /// Row of the map.
     pub(crate) fn row(&self, offset: u32) -> Option<&'static Register> {
-        let row = *self.rows.get((offset / 4) as usize)?;
+        let row = *self.map.rows.get((offset / 4) as usize)?;
         let own = map::MAP.len();
         let row = usize::from(row);
         if row < own {

@@ -8,7 +8,7 @@ use crate::misuse::Misuses;
 use crate::msix::Msix;
 use crate::nvm::Nvm;
 use crate::out::{Out, Read};
-use crate::params::Medium;
+use crate::params::{IdleWriteBack, Medium};
 use crate::queue_set::QueueSet;
 use crate::rsc::Aggregate;
 use crate::rss::Toeplitz;
@@ -62,7 +62,7 @@ impl Intel82599 {
             reset_done_ps: 0,
             csr: Csr::new(),
             out: Out::default(),
-            irq: Irq::new(params.itr_step_ps, params.refire_while_set),
+            irq: Irq::of(&params),
             msix: Msix::new(params.msix_masked_at_reset),
             nvm: Nvm::new(params.medium, params.mac),
             sfp: Sfp::new(module),
@@ -147,7 +147,9 @@ impl Intel82599 {
             bits |= self.irq.queue_vector(group.queue(), false).map_or(0, |v| 1 << v);
         }
         for n in self.active_tx.iter() {
+            let waits = self.params.tx_wb_idle != IdleWriteBack::Never;
             let holds = self.txq.get(n as usize).is_some_and(|q| q.write_back.since_ps().is_some());
+            let holds = waits && holds;
             let vector = self.irq.queue_vector(n, true).filter(|_| holds);
             bits |= vector.map_or(0, |v| 1 << v);
         }
@@ -344,6 +346,14 @@ impl Intel82599 {
         self.fifo.len() as u64 + self.rsc.len() as u64
     }
 
+    /// Frames behind the oldest in the packet buffer whose own queue has descriptors.
+    pub fn blocked(&self) -> u64 {
+        let could = |n: u32| {
+            self.rxq.get(n as usize).is_some_and(|q| q.enable.is_on() && q.ring.owned() > 0)
+        };
+        self.fifo.iter().skip(1).filter(|frame| could(frame.queue)).count() as u64
+    }
+
     /// Bytes in the receive packet buffer.
     pub fn buffered_bytes(&self) -> u32 {
         self.fifo_bytes
@@ -372,6 +382,11 @@ impl Intel82599 {
     /// A register as it is stored, without the effects of a read.
     pub fn peek(&self, offset: u32) -> u32 {
         self.csr.get(self.csr.canonical(offset))
+    }
+
+    /// The cause logic.
+    pub fn irq(&self) -> &Irq {
+        &self.irq
     }
 
     /// Level of the legacy interrupt (INTx).

@@ -8,6 +8,7 @@
 //! masked in between (assumed; `Params::refire_while_set` is the other reading).
 
 use crate::itr::Itr;
+use crate::Params;
 use pollproof_regs::ixgbe::{eicr, gpie, ivar, VECTORS};
 
 /// Causes, masks and counters of all vectors.
@@ -33,6 +34,10 @@ pub struct Irq {
     pub(crate) itr: [Itr; VECTORS as usize],
     pub(crate) step_ps: u64,
     pub(crate) refire: bool,
+    /// Specification update, erratum 1: see [`Irq::write_eics_vectors`].
+    eics_sticks: bool,
+    /// Causes that auto-clear will miss.
+    sticking: u64,
 }
 
 impl Irq {
@@ -55,7 +60,30 @@ impl Irq {
             itr: [Itr::default(); VECTORS as usize],
             step_ps,
             refire,
+            eics_sticks: false,
+            sticking: 0,
         }
+    }
+
+    /// All off, of a device with these parameters.
+    pub(crate) fn of(params: &Params) -> Self {
+        let eics_sticks = params.eics_sticks;
+        Self { eics_sticks, ..Self::new(params.itr_step_ps, params.refire_while_set) }
+    }
+
+    /// Software set these causes just before their message: without PBA support, and when they are
+    /// cleared but not masked by it, they outlive it.
+    pub(crate) fn stick(&mut self, bits: u64) {
+        let masks = self.gpie & gpie::EIAME != 0;
+        if self.eics_sticks && self.msix() && self.gpie & gpie::PBA_SUPPORT == 0 {
+            let masked = if masks { self.eiam_vectors } else { 0 };
+            self.sticking |= bits & u64::from(self.eiac & eicr::RTXQ) & !masked;
+        }
+    }
+
+    /// Causes that are set and enabled: (other bits, vectors).
+    pub fn enabled_causes(&self) -> (u32, u64) {
+        (self.other & self.mask_other, self.vectors & self.mask_vectors)
     }
 
     pub(crate) fn msix(&self) -> bool {
@@ -244,7 +272,9 @@ impl Irq {
             self.disable(mine & self.eiam_other, bit & self.eiam_vectors);
         }
         let always = bit & !u64::from(eicr::RTXQ);
-        self.clear(mine & self.eiac, bit & u64::from(self.eiac & eicr::RTXQ) | always);
+        let stuck = std::mem::take(&mut self.sticking) & bit;
+        let cleared = bit & u64::from(self.eiac & eicr::RTXQ) & !stuck;
+        self.clear(mine & self.eiac, cleared | always);
     }
 
     /// Level of the legacy interrupt: without MSI-X, an enabled cause that was signalled.
@@ -375,6 +405,31 @@ mod tests {
             irq.fire(0, 0);
             irq.raise_queue(0, false);
             assert_eq!(irq.due(0).is_some(), refire);
+        }
+    }
+
+    #[test]
+    fn a_software_cause_sticks_when_its_message_clears_but_does_not_mask() {
+        for (gpie, eiam, sticks) in [
+            (gpie::MSIX_MODE | gpie::EIAME, 0, true),
+            (gpie::MSIX_MODE | gpie::EIAME, u64::MAX, false),
+            (gpie::MSIX_MODE | gpie::EIAME | gpie::PBA_SUPPORT, 0, false),
+        ] {
+            let mut irq = Irq { eics_sticks: true, ..Irq::new(2 * US, false) };
+            irq.set_gpie(gpie);
+            irq.set_ivar(0, 0x80);
+            irq.set_eiac(eicr::RTXQ);
+            irq.set_eiam_vectors(eiam);
+            irq.write_eims_vectors(1);
+            irq.write_eics_vectors(1);
+            irq.fire(0, 0);
+            irq.write_eims_vectors(1);
+            irq.raise_queue(0, false);
+            assert_eq!(irq.due(0).is_none(), sticks, "{gpie:#x} {eiam:#x}");
+            assert_eq!(irq.enabled_causes().1, 1);
+            irq.write_eicr(1);
+            irq.raise_queue(0, false);
+            assert_eq!(irq.due(0), Some(0), "clearing it by hand helps");
         }
     }
 

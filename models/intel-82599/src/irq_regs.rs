@@ -61,8 +61,10 @@ impl Irq {
         }
     }
 
-    /// Software sets causes of vectors.
+    /// Software sets causes of vectors. With the erratum (`Params::eics_sticks`) such a cause may
+    /// not be cleared by its message; then no later one of its vector sends a message.
     pub fn write_eics_vectors(&mut self, bits: u64) {
+        self.stick(bits & !self.vectors);
         self.set_vectors(bits);
         if self.gpie & gpie::EIMEN != 0 {
             self.immediate |= bits;

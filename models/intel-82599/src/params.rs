@@ -69,6 +69,9 @@ pub struct Params {
     pub itr_step_ps: u64,
     /// Whether a cause that comes again while its bit is still set interrupts again.
     pub refire_while_set: bool,
+    /// A cause that software sets can outlive its message (specification update, erratum 1, which
+    /// says that it may; here it does whenever the mode allows it).
+    pub eics_sticks: bool,
     /// From CTRL.RST or LNK_RST to its end (4.2.1.6.1); the driver waits 1 ms.
     pub reset_ps: u64,
     /// From the end of a reset, or from AN_RESTART, to link up.
@@ -123,6 +126,7 @@ impl Default for Params {
             pb_overhead: 0,
             itr_step_ps: 2_000_000,
             refire_while_set: false,
+            eics_sticks: false,
             reset_ps: 10_000_000,
             link_up_ps: 1_000_000_000,
             queue_enable_ps: 10_000_000,

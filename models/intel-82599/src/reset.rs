@@ -27,8 +27,7 @@ impl Intel82599 {
         self.out.abandon();
         self.reset_receive();
         self.reset_transmit();
-        let (step, refire) = (self.params.itr_step_ps, self.params.refire_while_set);
-        self.irq = crate::irq::Irq::new(step, refire);
+        self.irq = crate::irq::Irq::of(&self.params);
         self.load_from_nvm();
         self.reset_done_ps = self.now_ps.saturating_add(self.params.reset_ps);
         self.link.ready_ps_from(self.reset_done_ps.saturating_add(self.params.link_up_ps));

@@ -218,6 +218,9 @@ impl Intel82599 {
         self.csr.count(counter, 1);
         if control & fc::MFLCN_RFCE != 0 {
             self.flow.paused(quanta, self.params.wire_byte_ps, self.now_ps);
+            if quanta != 0 {
+                emit(Event::Paused);
+            }
         }
     }
 

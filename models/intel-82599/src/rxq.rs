@@ -161,12 +161,13 @@ impl Intel82599 {
 
     fn write_rdt(&mut self, n: u32, at: u32, value: u32) {
         let value = value & queue::INDEX_MASK;
-        let head = self.rx_get(n, map::RDH);
         let now_ps = self.now_ps;
         let Some(q) = self.rxq.get_mut(n as usize) else { return };
         if q.enable.bit(now_ps) == 0 || q.enable == Enable::Stopping {
             self.csr.set(at, value);
-            if value != head || q.enable.is_on() {
+            // A queue that stops may be told of more descriptors until its driver knows; whether
+            // one that is off was told before it is enabled is seen then.
+            if q.enable.is_on() {
                 self.tell(Misuse::TailBeforeEnable, u64::from(at));
             }
             if let Some(q) = self.rxq.get_mut(n as usize).filter(|q| q.enable.is_on()) {
@@ -221,6 +222,9 @@ impl Intel82599 {
         }
         self.check_rsc(n, at, strips == [true, true]);
         let head = self.rx_get(n, map::RDH) & queue::INDEX_MASK;
+        if self.rx_get(n, map::RDT) != head {
+            self.tell(Misuse::TailBeforeEnable, u64::from(at));
+        }
         let since_ps = self.now_ps.saturating_add(self.params.queue_enable_ps);
         let Some(q) = self.rxq.get_mut(n as usize) else { return };
         let ring = DescriptorCache::new(base, len / 16, head, q.ring.next_id());

@@ -68,7 +68,6 @@ impl Intel82599 {
     }
 
     fn write_tdt(&mut self, n: u32, at: u32, value: u32) {
-        let head = self.tx_get(n, map::TDH);
         let now_ps = self.now_ps;
         let Some(q) = self.txq.get_mut(n as usize) else { return };
         let is_ready = q.enable.is_on() && q.enable.bit(now_ps) != 0;
@@ -78,7 +77,8 @@ impl Intel82599 {
             if early {
                 q.ring.set_tail(value);
             }
-            if early || value != head {
+            // As for receive queues: one that is off is judged when it is enabled.
+            if early {
                 self.tell(Misuse::TailBeforeEnable, u64::from(at));
             }
             return;
@@ -134,6 +134,9 @@ impl Intel82599 {
             self.tell(Misuse::HeadWriteBackThreshold, place);
         }
         let head = self.tx_get(n, map::TDH) & queue::INDEX_MASK;
+        if self.tx_get(n, map::TDT) != head {
+            self.tell(Misuse::TailBeforeEnable, place);
+        }
         let since_ps = self.now_ps.saturating_add(self.params.queue_enable_ps);
         let Some(q) = self.txq.get_mut(n as usize) else { return };
         let ring = DescriptorCache::new(base, len / 16, head, q.ring.next_id());

@@ -335,7 +335,11 @@ fn what_a_driver_does_wrong_with_rings_is_told() {
     assert_eq!(host.misused(Misuse::EnableBadRing), 1);
     assert_eq!(host.get(map::RXDCTL + 0x40) & queue::ENABLE, 0);
     host.set(map::RDT + 0x40, 3);
-    assert_eq!(host.misused(Misuse::TailBeforeEnable), 1);
+    assert_eq!(host.misused(Misuse::TailBeforeEnable), 0, "a queue that is off may be told");
+    host.set(map::RDBAL + 0x40, 0x8000);
+    host.set(map::RDLEN + 0x40, 128);
+    host.set(map::RXDCTL + 0x40, queue::ENABLE);
+    assert_eq!(host.misused(Misuse::TailBeforeEnable), 1, "but not before it is enabled");
     host.set(map::LINKS, 0);
     assert_eq!(host.misused(Misuse::ReadOnly), 1);
     host.dev.mmio_write(0, 2, 0, 4);

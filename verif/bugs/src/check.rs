@@ -221,7 +221,10 @@ pub fn check(selection: &Selection, limits: &Limits, around: &mut Surroundings<'
 
 /// Looks for an execution that shows a yes by its values; failing that, for a race that does.
 fn decide(question: &Question, limits: &Limits) -> Run {
-    let ask = |change, limits| run(question.scenario, EngineKind::Explore, change, limits);
+    let ask = |change, limits| run(question.scenario, question.engine, change, limits);
+    if question.engine != EngineKind::Explore {
+        return ask(question.change(), limits);
+    }
     // Equivalent interleavings show different values where nothing orders two CPUs, so look at
     // each of the simple ones instead of one a class.
     let few = Limits { max_executions: 30_000, ..*limits };

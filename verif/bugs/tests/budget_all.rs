@@ -44,9 +44,9 @@ fn run(case: Case) -> Vec<Record> {
     cpu::begin(0);
     let mut options = SceneOptions::small(1, 3);
     options.net.era = case.form.0;
-    options.mlx4.poll_end = case.form.1;
-    options.mlx4.arm = case.arm;
-    options.mlx4.weight = case.budget.max(1);
+    options.nic.poll_end = case.form.1;
+    options.nic.arm = case.arm;
+    options.nic.weight = case.budget.max(1);
     options.posted_max = 200;
     let body = || {
         let scene = Scene::open(&options);

@@ -6,7 +6,7 @@
 
 mod common;
 
-use pollproof_bench::explored::{frame, Scene, SceneOptions};
+use pollproof_bench::explored::{frame, Mlx4Scene as Scene, SceneOptions};
 use pollproof_events::record;
 use pollproof_hostmem::FailPlan;
 use pollproof_kapi::Timer;
@@ -111,15 +111,15 @@ fn open(case: &Case) -> Scene {
     options.net.netdev_budget = case.budget;
     options.net.napi_defer_hard_irqs = case.defer;
     options.net.gro_flush_timeout_ns = if case.defer > 0 { 1_000 } else { 0 };
-    options.mlx4.rings = 1 << case.log_rings;
-    options.mlx4.cqe_stride_bytes = case.stride;
-    options.mlx4.weight = case.weight;
-    options.mlx4.refill_min = case.refill_min;
-    options.mlx4.poll_end = case.poll_end;
-    options.mlx4.arm = case.arm;
-    options.mlx4.mask_vector = case.mask_vector;
-    options.mlx4.busy_poll_lock = case.busy_poll_lock;
-    options.bufs *= options.mlx4.rings;
+    options.nic.rings = 1 << case.log_rings;
+    options.nic.cqe_stride_bytes = case.stride;
+    options.nic.weight = case.weight;
+    options.nic.refill_min = case.refill_min;
+    options.nic.poll_end = case.poll_end;
+    options.nic.arm = case.arm;
+    options.nic.mask_vector = case.mask_vector;
+    options.nic.busy_poll_lock = case.busy_poll_lock;
+    options.bufs *= options.nic.rings;
     options.posted_max = 800;
     Scene::open(&options)
 }

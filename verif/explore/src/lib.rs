@@ -10,6 +10,7 @@
 //! with a token that [`replay_token`] takes; a [`Schedule`] can be made easier to read by
 //! [`minimise`].
 
+mod alone;
 pub mod arena;
 mod classes;
 mod clock;

@@ -5,6 +5,7 @@
 //! accesses, fences, spawns and choices are carried out along with the step before them. Under a
 //! search over graphs every operation that another thread can notice is an event.
 
+use crate::alone::with_company;
 use crate::coro::{park, Resume};
 use crate::graph::{self, perform, RmwName, Want};
 use crate::state::{Op, OpKind, State};
@@ -35,9 +36,6 @@ handle!(Atomic, "An atomic of the running execution.");
 handle!(Plain, "A plain cell of the running execution; only its accesses are known here.");
 handle!(Lock, "A lock of the running execution.");
 
-/// Operations between two steps before a thread counts as running forever.
-const IDLE_MAX: u64 = 10_000_000;
-
 /// Parks the running thread in front of `op`. False when the operation is not a step here.
 fn before(op: Op, probe: &mut dyn FnMut(u64) -> bool) -> bool {
     let ready = with(|s| {
@@ -58,24 +56,6 @@ fn before(op: Op, probe: &mut dyn FnMut(u64) -> bool) -> bool {
         }
     }
     ready
-}
-
-/// Whether an operation must be a step: not when it is enabled and the first thread has never had
-/// company, since then it is before all that others will do.
-fn with_company(op: &Op, probe: &mut dyn FnMut(u64) -> bool) -> bool {
-    let value = with(|s| s.is_alone().then(|| s.objects.get(op.object as usize).map(|o| o.value)));
-    let Some(Some(value)) = value else { return true };
-    let enabled = match op.kind {
-        OpKind::Read | OpKind::Write | OpKind::Cas(_) | OpKind::Update => true,
-        OpKind::Wait => probe(value),
-        OpKind::Lock => value == 0,
-        _ => false,
-    };
-    if enabled && with(tick) {
-        with(|s| s.limit = s.limit.or(Some(Limit::Steps)));
-        return true;
-    }
-    !enabled
 }
 
 fn plain_step(kind: OpKind, object: u32, at: Loc) {
@@ -290,7 +270,7 @@ fn access(plain: Plain, write: bool, at: Loc) {
         if s.run == plain.run {
             s.access(plain.id, write, at);
         }
-        tick(s)
+        s.tick()
     });
     stop_if(stuck, at);
 }
@@ -448,14 +428,14 @@ pub fn yield_now(at: Loc) {
         if let Some(thread) = s.live() {
             s.threads[thread].yielded = true;
         }
-        tick(s)
+        s.tick()
     });
     stop_if(stuck, at);
 }
 
 /// A number below `n`; the search tries each. 0 outside or when `n` is 0.
 pub fn choose(n: usize, at: Loc) -> usize {
-    let stuck = graph::with(|w| w.tick()).unwrap_or_else(|| with(tick));
+    let stuck = graph::with(|w| w.tick()).unwrap_or_else(|| with(State::tick));
     stop_if(stuck, at);
     // A choice of one is none, and a schedule keeps choices in 16 bits.
     let n = n.min(usize::from(u16::MAX));
@@ -493,11 +473,6 @@ pub fn step() -> u64 {
         return moment;
     }
     with(|s| s.steps.len() as u64)
-}
-
-fn tick(s: &mut State) -> bool {
-    s.idle += u64::from(s.live().is_some());
-    s.idle > IDLE_MAX
 }
 
 fn stop_if(stuck: bool, at: Loc) {

@@ -6,6 +6,9 @@ use crate::trace::{Limit, Loc, Race, Step, StepKind, What};
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 
+/// Operations between two steps before a thread counts as running forever.
+const IDLE_MAX: u64 = 10_000_000;
+
 /// What a parked thread wants to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpKind {
@@ -121,6 +124,12 @@ impl State {
     /// The running thread, if its operations count now: not outside, not while it is unwound.
     pub(crate) fn live(&self) -> Option<usize> {
         self.current.filter(|_| !self.aborting && !std::thread::panicking())
+    }
+
+    /// Whether a thread that makes no step has run for too long.
+    pub(crate) fn tick(&mut self) -> bool {
+        self.idle += u64::from(self.live().is_some());
+        self.idle > IDLE_MAX
     }
 
     /// Whether the running thread is the first and nobody else was ever there.

@@ -36,7 +36,7 @@ const LANES: [(Room, &str, usize); 7] = [
 pub fn room(event: &Event) -> Room {
     use Event::*;
     match event {
-        WireRx { .. } | WireDrop { .. } => Room::Wire,
+        WireRx { .. } | WireDrop { .. } | Paused => Room::Wire,
         CqeWrite { .. } | CqOverrun { .. } | CqArmed { .. } | CqFired { .. } => Room::Device,
         EqOverrun { .. } | DeviceMisuse { .. } => Room::Device,
         DmaWrite { .. } | DmaRead { .. } | Own { .. } | IllegalAccess { .. } => Room::Memory,
@@ -50,6 +50,8 @@ pub fn room(event: &Event) -> Room {
         | TailRing(_)
         | Descriptor { .. }
         | TxDone { .. }
+        | HangCheck { .. }
+        | TxHang { .. }
         | Port { .. } => Room::Driver,
         Doorbell { .. } | RefillFailed { .. } | ArmCq { .. } => Room::Driver,
         RingStopped { .. } | RingStarted { .. } => Room::Driver,
@@ -122,6 +124,9 @@ pub fn text(event: &Event) -> String {
         TailRing(ring) => format!("ring of {} with its tail at {:#x}", ring.entries, ring.tail),
         Descriptor { tail, index, .. } => format!("descriptor {index} of {tail:#x} written"),
         TxDone { count, .. } => format!("{count} descriptors sent"),
+        HangCheck { .. } => "does the ring move?".into(),
+        TxHang { tail } => format!("ring {tail:#x} hangs"),
+        Paused => "pause frame".into(),
         Port { state, .. } => format!("port is {state:?}"),
         FunctionRemoved => "the function leaves the bus".into(),
         TimerStart { delay_ns, .. } => format!("timer in {delay_ns} ns"),
@@ -133,6 +138,10 @@ pub fn text(event: &Event) -> String {
             rest.posted,
             if rest.armed { "" } else { "not " }
         ),
+        RestTx(rest) => format!("rest: {} sent and not cleaned", rest.uncleaned),
+        RestDevice(rest) => {
+            format!("rest: {} frames blocked, causes {:#x}", rest.blocked, rest.causes)
+        }
         RestHeld { device, queued } => format!("rest: {device} in device, {queued} in queues"),
     }
 }
@@ -178,6 +187,8 @@ fn is_noise(event: &Event) -> bool {
             | Event::MmioWrite { .. }
             | Event::NapiAdd { .. }
             | Event::RestHeld { .. }
+            | Event::RestTx(_)
+            | Event::RestDevice(_)
     )
 }
 

@@ -41,6 +41,16 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["given-to-device"],
     },
     RuleInfo {
+        id: "CAUSE-LEDGER",
+        sentence:
+            "When nothing runs any more, no interrupt cause is set and enabled: each has led \
+                   to a message and was cleared.",
+        source: "82599 datasheet, 7.3.1; its specification update, erratum 1",
+        blind_spots: "Judged at rest. A device whose causes are not told (ConnectX-3 has none) is \
+                      not looked at.",
+        must_reach: &["rest"],
+    },
+    RuleInfo {
         id: "CONTEXT",
         sentence: "Code sleeps, enables BH and enables interrupts only where its context allows \
                    it; a poll runs with BH off; polls, handlers and threads leave the context as \
@@ -95,6 +105,16 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["second-of-a-flow"],
     },
     RuleInfo {
+        id: "HANG-SOUND",
+        sentence: "A transmit ring is declared hung if something waits in it and neither a \
+                   descriptor came back nor a pause frame came between two looks of the watchdog; \
+                   and then it is, within a few.",
+        source: "Linux c84d324c770d (ixgbe: rework Tx hang detection to fix reoccurring false Tx \
+                 hangs)",
+        blind_spots: "The time between two looks is the driver's word.",
+        must_reach: &["looked"],
+    },
+    RuleInfo {
         id: "HONEST-WORK",
         sentence: "A poll that completes reports what it consumed, or one less.",
         source: "Linux mlx4 en_rx.c (6.12), comment on the early exit; net_rx_action's budget",
@@ -132,6 +152,18 @@ pub const CATALOGUE: &[RuleInfo] = &[
                       together. A lock that is safe from softirqs around one that is not is not \
                       looked for; nor are words that serve as locks, and RCU.",
         must_reach: &[],
+    },
+    RuleInfo {
+        id: "MASKED-WHILE-OWNED",
+        sentence:
+            "A vector whose interrupt scheduled a context does not interrupt again until the \
+                   context is given up.",
+        source:
+            "Linux Documentation/networking/napi.rst: IRQs are masked while a NAPI instance is \
+                 scheduled; 0a8047ac68e5 (e1000e: Fix msi-x interrupt automask)",
+        blind_spots: "Legacy interrupts: their line is shared. A context that a busy poller took \
+                      by itself.",
+        must_reach: &["scheduled"],
     },
     RuleInfo {
         id: "NAPI-BUDGET",
@@ -176,8 +208,9 @@ pub const CATALOGUE: &[RuleInfo] = &[
     },
     RuleInfo {
         id: "NO-LOST-WORK",
-        sentence: "When nothing runs any more, no completion waits, no ring is empty and no queue \
-                   is unarmed, or somebody is coming.",
+        sentence:
+            "When nothing runs any more, no completion waits, no sent descriptor is left, no \
+                   ring is empty and no queue is unarmed, or somebody is coming.",
         source: "Linux 39e6c8208d7b (net: solve a NAPI race); the arm rules of the CQ",
         blind_spots: "Judged when all threads are done; a wake-up that comes very late is still a \
                       wake-up.",
@@ -231,6 +264,16 @@ pub const CATALOGUE: &[RuleInfo] = &[
         source: "Linux Documentation/RCU/rcu_dereference.rst, rcu_assign_pointer()",
         blind_spots: RACE,
         must_reach: &[],
+    },
+    RuleInfo {
+        id: "QUEUE-ISOLATION",
+        sentence:
+            "When nothing runs any more, no frame waits in the device behind one whose queue \
+                   has no descriptor while its own has.",
+        source: "DPDK 9941892b7a (net/ixgbe: fix Rx queue blocking issue); 82599 datasheet, \
+                 SRRCTL.DROP_EN, 8.2.3.8.7",
+        blind_spots: "Judged at rest, for devices that tell it: the 82599.",
+        must_reach: &["rest"],
     },
     RuleInfo {
         id: "REMOVAL-FENCE",

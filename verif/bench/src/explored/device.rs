@@ -4,33 +4,43 @@
 //! records) that it reads or writes in host memory, and each MSI-X message, is a step of its own
 //! that the CPUs can see in between; plain words go with the marked one that follows.
 
-use super::host::{ExploredHost, STOP};
-use pollproof_connectx_3::ConnectX3;
-use pollproof_mlx4::CommandPort;
+use super::host::{ExploredHost, Registers, STOP};
+use super::nic::Silicon;
+use pollproof_events::{emit, Event};
 use pollproof_pcie::Outbound;
-use pollproof_regs::mlx4::{CmdStatus, CqContext, EqContext, RqContext, RssContext};
 use pollproof_sync::Ordering::{Acquire, SeqCst};
 use pollproof_sync::{fence, irq, SpinLock};
 use pollproof_wire::Frame;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// A ConnectX-3 on an explored host.
-pub struct ExploredDevice {
-    core: SpinLock<ConnectX3>,
+/// A device on an explored host.
+pub struct ExploredDevice<D> {
+    core: SpinLock<D>,
     host: Arc<ExploredHost>,
     /// Posted writes that were taken; changed only while the core is locked.
     taken: AtomicUsize,
+    /// The device left the bus; changed only while the core is locked.
+    gone: AtomicBool,
+    /// Level of the legacy line after the last step; changed only while the core is locked.
+    line: AtomicBool,
 }
 
-impl ExploredDevice {
+impl<D: Silicon> ExploredDevice<D> {
     /// Plugs a device into a host.
-    pub fn new(core: ConnectX3, host: Arc<ExploredHost>) -> Arc<Self> {
-        Arc::new(Self { core: SpinLock::unwatched(core), host, taken: AtomicUsize::new(0) })
+    pub fn new(core: D, host: Arc<ExploredHost>) -> Arc<Self> {
+        let taken = AtomicUsize::new(0);
+        let gone = AtomicBool::new(false);
+        let line = AtomicBool::new(false);
+        let core = SpinLock::unwatched(core);
+        let device = Arc::new(Self { core, host: host.clone(), taken, gone, line });
+        let registers: Arc<dyn Registers> = device.clone();
+        host.plug(Arc::downgrade(&registers), D::route, D::OWNS_MSIX);
+        device
     }
 
     /// One step: gives the device an input and performs all that it asks for.
-    pub fn step<R>(&self, input: impl FnOnce(&mut ConnectX3) -> R) -> R {
+    pub fn step<R>(&self, input: impl FnOnce(&mut D) -> R) -> R {
         let _step = irq::hold();
         let mut core = self.core.lock();
         let result = input(&mut core);
@@ -38,13 +48,35 @@ impl ExploredDevice {
         result
     }
 
-    fn perform_all(&self, core: &mut ConnectX3) {
-        while let Some(request) = core.pop() {
-            self.perform(core, request);
-        }
+    /// Whether the device left the bus; inside a step.
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
     }
 
-    fn perform(&self, core: &mut ConnectX3, request: Outbound) {
+    /// The device leaves the bus: reads give all ones, writes and frames go nowhere, and it asks
+    /// for nothing any more.
+    pub fn unplug(&self) {
+        self.step(|_| {
+            self.gone.store(true, Ordering::Relaxed);
+            emit(Event::FunctionRemoved);
+        });
+    }
+
+    fn perform_all(&self, core: &mut D) {
+        core.settle();
+        while let Some(request) = core.take() {
+            if !self.is_gone() {
+                self.perform(core, request);
+            }
+        }
+        let line = core.intx() && !self.is_gone();
+        if line && !self.line.swap(line, Ordering::Relaxed) {
+            self.host.raise(0);
+        }
+        self.line.store(line, Ordering::Relaxed);
+    }
+
+    fn perform(&self, core: &mut D, request: Outbound) {
         match request {
             Outbound::DmaRead { tag, addr, len, what } => {
                 // A read request does not pass the device's earlier posted writes (PCIe ordering
@@ -62,11 +94,17 @@ impl ExploredDevice {
     }
 
     /// Takes the posted writes that have arrived, in order; the core is locked.
-    fn take_posted(&self, core: &mut ConnectX3) {
+    fn take_posted(&self, core: &mut D) {
+        if !self.host.delays() {
+            return;
+        }
         loop {
             let number = self.taken.load(Ordering::Relaxed);
             let Some(write) = self.host.posted_write(number) else { return };
             self.taken.store(number + 1, Ordering::Relaxed);
+            if self.is_gone() {
+                continue;
+            }
             match write.wide {
                 true => core.mmio_write64(write.bar, write.offset, write.value),
                 false => core.mmio_write32(write.bar, write.offset, write.value as u32),
@@ -77,7 +115,7 @@ impl ExploredDevice {
 
     /// A command is the last of the register writes that its CPU posted: those before it come
     /// first.
-    fn command<R>(&self, command: impl FnOnce(&mut ConnectX3) -> R) -> R {
+    pub fn command<R>(&self, command: impl FnOnce(&mut D) -> R) -> R {
         self.step(|core| {
             self.take_posted(core);
             command(core)
@@ -105,41 +143,36 @@ impl ExploredDevice {
     /// The wire agent: frames come in one after the other.
     pub fn run_wire(&self, frames: Vec<Frame>) {
         for frame in frames {
-            self.step(|core| core.rx_frame(frame));
+            self.step(|core| {
+                if !self.is_gone() {
+                    core.rx_frame(frame);
+                }
+            });
         }
     }
 }
 
-impl CommandPort for ExploredDevice {
-    fn sw2hw_eq(&self, eqn: u32, context: EqContext) -> Result<(), CmdStatus> {
-        self.command(|core| core.sw2hw_eq(eqn, context))
+impl<D: Silicon> Registers for ExploredDevice<D> {
+    fn write(&self, bar: u8, offset: u64, value: u32) {
+        self.command(|core| {
+            if !self.is_gone() {
+                core.mmio_write32(bar, offset, value);
+            }
+        });
     }
 
-    fn hw2sw_eq(&self, eqn: u32) -> Result<(), CmdStatus> {
-        self.command(|core| core.hw2sw_eq(eqn))
+    fn read(&self, bar: u8, offset: u64) -> u32 {
+        self.command(|core| match self.is_gone() {
+            true => u32::MAX,
+            false => core.mmio_read32(bar, offset),
+        })
     }
 
-    fn sw2hw_cq(&self, cqn: u32, context: CqContext) -> Result<(), CmdStatus> {
-        self.command(|core| core.sw2hw_cq(cqn, context))
+    fn mask(&self, vector: u32, masked: bool) {
+        self.command(|core| core.mask_vector(vector, masked));
     }
 
-    fn hw2sw_cq(&self, cqn: u32) -> Result<(), CmdStatus> {
-        self.command(|core| core.hw2sw_cq(cqn))
-    }
-
-    fn start_rq(&self, rqn: u32, context: RqContext) -> Result<(), CmdStatus> {
-        self.command(|core| core.start_rq(rqn, context))
-    }
-
-    fn stop_rq(&self, rqn: u32) -> Result<(), CmdStatus> {
-        self.command(|core| core.stop_rq(rqn))
-    }
-
-    fn set_rss(&self, context: RssContext) -> Result<(), CmdStatus> {
-        self.command(|core| core.set_rss(Some(context)))
-    }
-
-    fn set_default_rqn(&self, rqn: u32) -> Result<(), CmdStatus> {
-        self.command(|core| core.set_default_rqn(Some(rqn)))
+    fn line(&self) -> bool {
+        self.command(|core| core.intx() && !self.is_gone())
     }
 }

@@ -2,33 +2,38 @@
 //! whose order an engine chooses.
 //!
 //! A register write is posted: counted in one step, taken by the doorbell agent in a later one.
-//! An MSI-X message sets a bit in the pending word of the CPU that the vector is bound to. A
-//! timer may fire whenever it is armed. The clock stands still, but for the thread that waits by
-//! looking at it.
+//! Registers of which a device says so ([`Route`]) are written in one step with all posted before.
+//! A read is a step too. An MSI-X message sets a bit in the pending word of the CPU that the vector
+//! is bound to. A timer may fire whenever it is armed; work is done by whoever runs the queue. The
+//! clock stands still, but for the thread that waits by looking at it.
 
-use pollproof_events::{emit, Event};
-use pollproof_hostmem::{AreaLayout, SharedMem};
-use pollproof_kapi::{self as kapi, DmaAddr, Layout, NoMemory};
+use super::nic::Route;
+use pollproof_events::{emit, Event, INTX};
+use pollproof_hostmem::SharedMem;
 use pollproof_pcie::MsixTable;
-use pollproof_sync::engine::Loc;
 use pollproof_sync::switch::fault;
 use pollproof_sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
-use pollproof_sync::{cpu, irq, thread, AtomicU32, SpinLock};
+use pollproof_sync::{cpu, irq, AtomicU32, SpinLock};
 use std::collections::BTreeMap;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// Vectors of the function.
 pub(crate) const VECTORS: u32 = 8;
 /// First bit of the pending word that stands for a timer.
 pub(crate) const TIMER_BIT: u32 = 16;
-/// Timers: four of NAPI contexts, then four retries of a refill.
-const TIMERS: u32 = 8;
+/// Timers by their first number, and how many: of NAPI contexts, retries of a refill of mlx4, the
+/// service timer of ixgbe.
+const TIMERS: [(u32, u32); 3] =
+    [(0, 4), (pollproof_mlx4::FIRST_OOM_TIMER, 4), (pollproof_ixgbe::SERVICE_TIMER, 1)];
+/// Work is queued.
+pub(crate) const WORK: u32 = 1;
 /// The CPU, or another agent, stops.
 pub(crate) const STOP: u32 = 1 << 31;
 
 /// What a round of a loop that looks at the clock takes.
-const SPIN_NS: u64 = 1_024;
+pub(super) const SPIN_NS: u64 = 1_024;
 
 /// One register write on its way.
 #[derive(Clone, Copy, Debug)]
@@ -39,11 +44,29 @@ pub(crate) struct Posted {
     pub wide: bool,
 }
 
-struct Vector {
-    handler: Mutex<Option<Arc<dyn Fn() + Send + Sync>>>,
+/// The registers of the device that is plugged in.
+pub(crate) trait Registers: Send + Sync {
+    /// Takes what was posted, then this write.
+    fn write(&self, bar: u8, offset: u64, value: u32);
+    /// Takes what was posted, then reads.
+    fn read(&self, bar: u8, offset: u64) -> u32;
+    /// Masks or unmasks a vector of a table that the device has itself.
+    fn mask(&self, vector: u32, masked: bool);
+    /// Whether the device pulls the legacy line.
+    fn line(&self) -> bool;
+}
+
+struct Plugged {
+    registers: Weak<dyn Registers>,
+    route: fn(u8, u64) -> Route,
+    owns_msix: bool,
+}
+
+pub(super) struct Vector {
+    pub(super) handler: Mutex<Option<Arc<dyn Fn() + Send + Sync>>>,
     /// Held while the handler runs; taken and dropped by `synchronize_irq`.
-    running: SpinLock<()>,
-    affinity: AtomicU32,
+    pub(super) running: SpinLock<()>,
+    pub(super) affinity: AtomicU32,
 }
 
 /// Everything below the driver in an explored run.
@@ -55,22 +78,35 @@ pub struct ExploredHost {
     /// Their values, in order. A value is there once it is counted.
     writes: Mutex<BTreeMap<usize, Posted>>,
     posted_max: usize,
-    msix: SpinLock<MsixTable>,
-    vectors: Vec<Vector>,
+    device: OnceLock<Plugged>,
+    /// Registers that are plain memory here.
+    pub(super) kept: Mutex<BTreeMap<u64, u32>>,
+    /// Registers that are not posted are accessed without an event.
+    quiet: AtomicBool,
+    /// Posted writes are taken in later steps; else at once.
+    delays: AtomicBool,
+    /// The device interrupts by the legacy line, which is vector 0 here.
+    line: AtomicBool,
+    pub(super) msix: SpinLock<MsixTable>,
+    pub(super) vectors: Vec<Vector>,
     /// Pending interrupts and timers of each CPU.
     pub(crate) pending: Vec<AtomicU32>,
     /// Armed timers.
     pub(crate) armed: AtomicU32,
     /// Timers that were started and neither ran nor were cancelled.
-    live: SpinLock<u32>,
+    pub(super) live: SpinLock<u32>,
     /// Held while a timer's callback runs.
-    timer_running: SpinLock<()>,
+    pub(super) timer_running: SpinLock<()>,
     /// Time that each thread spent in loops that look at the clock: its own, so that nobody's
     /// depends on who ran first.
-    spun: Mutex<BTreeMap<usize, u64>>,
+    pub(super) spun: Mutex<BTreeMap<usize, u64>>,
+    /// Work is queued.
+    pub(crate) work: AtomicU32,
+    /// 1 while it is done.
+    pub(super) work_running: AtomicU32,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -87,6 +123,11 @@ impl ExploredHost {
             posted: AtomicU32::new(0),
             writes: Mutex::default(),
             posted_max,
+            device: OnceLock::new(),
+            kept: Mutex::default(),
+            quiet: AtomicBool::new(false),
+            delays: AtomicBool::new(true),
+            line: AtomicBool::new(false),
             msix: SpinLock::unwatched(MsixTable::new(VECTORS)),
             vectors: (0..VECTORS).map(|_| vector()).collect(),
             pending: (0..cpus).map(|_| AtomicU32::new(0)).collect(),
@@ -94,10 +135,78 @@ impl ExploredHost {
             live: SpinLock::unwatched(0),
             timer_running: SpinLock::unwatched(()),
             spun: Mutex::default(),
+            work: AtomicU32::new(0),
+            work_running: AtomicU32::new(0),
         })
     }
 
-    fn post(&self, write: Posted, order: Ordering) {
+    pub(crate) fn plug(
+        &self,
+        registers: Weak<dyn Registers>,
+        route: fn(u8, u64) -> Route,
+        owns_msix: bool,
+    ) {
+        let _ = self.device.set(Plugged { registers, route, owns_msix });
+    }
+
+    pub(super) fn route(&self, bar: u8, offset: u64) -> Route {
+        match self.device.get().map_or(Route::Posted, |d| (d.route)(bar, offset)) {
+            Route::Setup if self.is_quiet() => Route::AtOnce,
+            Route::Setup => Route::Kept,
+            route => route,
+        }
+    }
+
+    pub(crate) fn delays(&self) -> bool {
+        self.delays.load(Relaxed)
+    }
+
+    pub(crate) fn set_delays(&self, delays: bool) {
+        self.delays.store(delays, Relaxed);
+    }
+
+    pub(super) fn registers(&self) -> Option<Arc<dyn Registers>> {
+        self.device.get().and_then(|d| d.registers.upgrade())
+    }
+
+    pub(super) fn owns_msix(&self) -> bool {
+        self.device.get().is_some_and(|d| d.owns_msix)
+    }
+
+    pub(crate) fn set_line(&self, line: bool) {
+        self.line.store(line, Relaxed);
+    }
+
+    pub(super) fn has_line(&self) -> bool {
+        self.line.load(Relaxed)
+    }
+
+    /// Another device on the legacy line interrupts.
+    pub fn neighbour_interrupts(&self) {
+        self.raise(0);
+    }
+
+    /// While a port is opened before the agents start, hundreds of registers are set that no rule
+    /// asks for.
+    pub(crate) fn set_quiet(&self, quiet: bool) {
+        self.quiet.store(quiet, Relaxed);
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet.load(Relaxed)
+    }
+
+    /// Does queued work, unless it was cancelled meanwhile.
+    pub(crate) fn run_work(&self, body: impl FnOnce()) {
+        self.work_running.store(1, Relaxed);
+        let queued = |w: u32| (w & WORK != 0).then_some(w & !WORK);
+        if self.work.update(AcqRel, queued).is_ok() {
+            body();
+        }
+        self.work_running.store(0, Release);
+    }
+
+    pub(super) fn post(&self, write: Posted, order: Ordering) {
         let value = write.value;
         emit(Event::MmioWrite { bar: write.bar, offset: write.offset, value });
         // Part of the same step: nobody can run between.
@@ -126,13 +235,14 @@ impl ExploredHost {
     /// The device sends an MSI-X message.
     pub(crate) fn send_msix(&self, vector: u32) {
         let _step = irq::hold();
-        let delivered = self.msix.lock().send(vector);
+        // A device that has a table itself sends what that lets through.
+        let delivered = self.owns_msix() || self.msix.lock().send(vector);
         if delivered {
             self.raise(vector);
         }
     }
 
-    fn raise(&self, vector: u32) {
+    pub(super) fn raise(&self, vector: u32) {
         let Some(to) = self.vectors.get(vector as usize) else { return };
         let cpu = to.affinity.load(Relaxed) as usize;
         if let Some(pending) = self.pending.get(cpu) {
@@ -168,184 +278,32 @@ impl ExploredHost {
         let _running = entry.running.lock();
         let handler = lock(&entry.handler).clone();
         let Some(handler) = handler else { return };
-        emit(Event::Irq { vector });
+        let is_line = self.has_line();
+        emit(Event::Irq { vector: if is_line { INTX } else { vector } });
         cpu::in_hardirq(|| handler());
-    }
-}
-
-/// Bit of a timer, if the scenario has room for it.
-fn timer_bit(timer: u32) -> Option<u32> {
-    let index = match timer.checked_sub(pollproof_mlx4::FIRST_OOM_TIMER) {
-        Some(queue) => TIMERS / 2 + queue,
-        None => timer,
-    };
-    (index < TIMERS).then_some(1 << (TIMER_BIT + index))
-}
-
-/// Number of the timer that a bit stands for.
-pub(crate) fn timer_of(index: u32) -> u32 {
-    match index.checked_sub(TIMERS / 2) {
-        Some(queue) => pollproof_mlx4::FIRST_OOM_TIMER + queue,
-        None => index,
-    }
-}
-
-impl kapi::Mmio for ExploredHost {
-    fn write32(&self, bar: u8, offset: u64, value: u32) {
-        // As writel: ordered after all that the CPU did before.
-        self.post(Posted { bar, offset, value: value.into(), wide: false }, Release);
-    }
-
-    fn write64(&self, bar: u8, offset: u64, value: u64) {
-        self.post(Posted { bar, offset, value, wide: true }, Relaxed);
-    }
-
-    fn read32(&self, bar: u8, offset: u64) -> u32 {
-        emit(Event::MmioRead { bar, offset, value: 0 });
-        0
-    }
-}
-
-impl kapi::Dma for ExploredHost {
-    fn alloc_coherent(&self, len: usize, layout: Layout) -> Result<DmaAddr, NoMemory> {
-        let layout = AreaLayout {
-            name: layout.name,
-            rule: layout.rule,
-            stride_bytes: layout.stride_bytes,
-            marked: layout.marked,
-        };
-        self.mem.alloc_coherent(len, layout).map_err(|_| NoMemory)
-    }
-
-    fn free_coherent(&self, addr: DmaAddr) {
-        self.mem.free_coherent(addr);
-    }
-
-    fn load32_at(&self, addr: DmaAddr, order: Ordering, at: Loc) -> u32 {
-        self.mem.load32(addr, order, at)
-    }
-
-    fn store32_at(&self, addr: DmaAddr, value: u32, order: Ordering, at: Loc) {
-        self.mem.store32(addr, value, order, at);
-    }
-
-    fn read32_at(&self, addr: DmaAddr, at: Loc) -> u32 {
-        self.mem.read32(addr, at)
-    }
-
-    fn write32_at(&self, addr: DmaAddr, value: u32, at: Loc) {
-        self.mem.write32(addr, value, at);
-    }
-
-    fn alloc_buf(&self) -> Result<DmaAddr, NoMemory> {
-        self.mem.alloc_buf().map_err(|_| NoMemory)
-    }
-
-    fn free_buf(&self, buf: DmaAddr) {
-        self.mem.free_buf(buf);
-    }
-
-    fn map_buf(&self, buf: DmaAddr) {
-        self.mem.map_buf(buf);
-    }
-
-    fn unmap_buf(&self, buf: DmaAddr) {
-        self.mem.unmap_buf(buf);
-    }
-
-    fn hand_up(&self, buf: DmaAddr) {
-        self.mem.hand_up(buf);
-    }
-
-    fn read_buf(&self, buf: DmaAddr, offset: usize, into: &mut [u8]) {
-        self.mem.read_buf(buf, offset, into);
-    }
-
-    fn buf_len(&self) -> usize {
-        self.mem.buf_len()
-    }
-}
-
-impl kapi::Irq for ExploredHost {
-    fn request(&self, vector: u32, handler: Arc<dyn Fn() + Send + Sync>) {
-        if let Some(entry) = self.vectors.get(vector as usize) {
-            *lock(&entry.handler) = Some(handler);
-        }
-    }
-
-    fn free(&self, vector: u32) {
-        self.synchronize(vector);
-        if let Some(entry) = self.vectors.get(vector as usize) {
-            *lock(&entry.handler) = None;
-        }
-    }
-
-    fn mask(&self, vector: u32) {
-        emit(Event::IrqMask { vector, masked: true });
-        let _step = irq::hold();
-        self.msix.lock().mask(vector);
-    }
-
-    fn unmask(&self, vector: u32) {
-        emit(Event::IrqMask { vector, masked: false });
-        let _step = irq::hold();
-        let sent = self.msix.lock().unmask(vector);
-        if sent {
+        // A level that stays interrupts again.
+        if is_line && self.registers().is_some_and(|device| device.line()) {
             self.raise(vector);
         }
     }
-
-    fn affinity(&self, vector: u32) -> u32 {
-        self.vectors.get(vector as usize).map_or(0, |v| v.affinity.load(Relaxed))
-    }
-
-    fn synchronize(&self, vector: u32) {
-        cpu::might_sleep("synchronize_irq");
-        if let Some(entry) = self.vectors.get(vector as usize) {
-            let _step = irq::hold();
-            drop(entry.running.lock());
-        }
-    }
 }
 
-impl kapi::Clock for ExploredHost {
-    fn now_ns(&self) -> u64 {
-        lock(&self.spun).get(&thread::current()).copied().unwrap_or(0)
+/// Bit of a timer, if there is room for it.
+pub(super) fn timer_bit(timer: u32) -> Option<u32> {
+    let mut index = TIMER_BIT;
+    for (first, count) in TIMERS {
+        match timer.checked_sub(first) {
+            Some(nth) if nth < count => return Some(1 << (index + nth)),
+            _ => index += count,
+        }
     }
-
-    fn spin_round(&self) {
-        *lock(&self.spun).entry(thread::current()).or_default() += SPIN_NS;
-    }
+    None
 }
 
-impl kapi::Timer for ExploredHost {
-    fn start(&self, timer: u32, _delay_ns: u64) {
-        match timer_bit(timer) {
-            Some(bit) => {
-                let _step = irq::hold();
-                *self.live.lock() |= bit;
-                self.armed.fetch_or(bit, Release);
-            }
-            None => {
-                fault("BENCH-BOUND", format!("timer {timer} is unknown"), Location::caller());
-            }
-        }
-    }
-
-    fn cancel(&self, timer: u32) -> bool {
-        let Some(bit) = timer_bit(timer) else { return false };
-        let _step = irq::hold();
-        let mut live = self.live.lock();
-        let was = *live & bit != 0;
-        *live &= !bit;
-        drop(live);
-        if was {
-            self.armed.fetch_and(!bit, AcqRel);
-        }
-        // No callback runs when this returns.
-        drop(self.timer_running.lock());
-        was
-    }
+/// Timers whose bits are set, lowest bit first.
+pub(crate) fn timers_of(bits: u32) -> impl Iterator<Item = u32> {
+    let all = TIMERS.into_iter().flat_map(|(first, count)| first..first + count);
+    all.enumerate().filter(move |(n, _)| bits >> (TIMER_BIT + *n as u32) & 1 != 0).map(|(_, t)| t)
 }
 
 /// Loads a word of the pending set, for agents.

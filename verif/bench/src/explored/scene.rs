@@ -5,14 +5,11 @@
 //! they end by themselves.
 
 use super::device::ExploredDevice;
-use super::host::{take_pending, timer_of, ExploredHost, STOP, TIMER_BIT, VECTORS};
-use pollproof_connectx_3::{ArmSource, ConnectX3, Params};
-use pollproof_events::{emit, Event, RestCq};
+use super::host::{take_pending, timers_of, ExploredHost, STOP, VECTORS};
+use super::nic::{Nic, Silicon};
 use pollproof_hostmem::{Config, FailPlan, SharedMem};
 use pollproof_kapi::Below;
-use pollproof_mlx4::{ArmForm, Mlx4Options, Mlx4Port, RingState, FIRST_OOM_TIMER};
 use pollproof_netcore::{Era, Keep, Net, NetOptions};
-use pollproof_regs::mlx4::{be, db};
 use pollproof_sync::switch::fault;
 use pollproof_sync::thread::{self, JoinHandle};
 use pollproof_sync::{
@@ -27,62 +24,53 @@ use std::sync::Arc;
 /// CPU number of agents that are not CPUs.
 pub const DEVICE_CPU: u32 = 63;
 
-/// What a scene is made of.
+/// What a scene with a port of `N` is made of.
 #[derive(Clone, Debug)]
-pub struct SceneOptions {
+pub struct SceneOptions<N: Nic> {
     /// Network core.
     pub net: NetOptions,
     /// Port.
-    pub mlx4: Mlx4Options,
+    pub nic: N::Options,
     /// Packet buffers that exist.
     pub bufs: u32,
-    /// Register writes that the device sees at most.
+    /// Bytes of each.
+    pub buf_bytes: u32,
+    /// Register writes that are posted and taken later, at most.
     pub posted_max: usize,
+    /// Whether they are taken later; else at once, which saves an agent and most orders.
+    pub delays: bool,
     /// Buffer allocations that fail, counted from the first.
     pub fail_allocs: Option<FailPlan>,
-    /// The device takes a doorbell as a hint to read the arm word of the record.
-    pub record_on_doorbell: bool,
+    /// Choices of the device that are no parameter of it.
+    pub device: N::Choices,
 }
 
-impl SceneOptions {
-    /// The smallest port: one ring of `1 << log_ring_size` entries, no moderation.
-    pub fn small(cpus: u32, log_ring_size: u32) -> Self {
-        Self {
-            net: NetOptions {
-                era: Era::V6_12,
-                cpus,
-                rcu: RcuForm::Locks,
-                hash_buckets: 1,
-                keep: Keep::Counts,
-                ..NetOptions::default()
-            },
-            mlx4: Mlx4Options {
-                log_ring_size,
-                refill_min: 1,
-                rx_frames: 0,
-                rx_usecs: 0,
-                weight: 2,
-                first_vector: 1,
-                ..Mlx4Options::default()
-            },
-            bufs: (2 << log_ring_size) + 4,
-            posted_max: 24,
-            fail_allocs: None,
-            record_on_doorbell: false,
-        }
+impl<N: Nic> SceneOptions<N> {
+    /// A core of `cpus` CPUs with one bucket, and `bufs` buffers.
+    pub(crate) fn new(cpus: u32, nic: N::Options, bufs: u32, buf_bytes: u32) -> Self {
+        let net = NetOptions {
+            era: Era::V6_12,
+            cpus,
+            rcu: RcuForm::Locks,
+            hash_buckets: 1,
+            keep: Keep::Counts,
+            ..NetOptions::default()
+        };
+        let device = N::Choices::default();
+        Self { net, nic, bufs, buf_bytes, posted_max: 24, delays: true, fail_allocs: None, device }
     }
 }
 
 /// A running scene.
-pub struct Scene {
+pub struct Scene<N: Nic> {
     /// The host.
     pub host: Arc<ExploredHost>,
     /// The device.
-    pub device: Arc<ExploredDevice>,
+    pub device: Arc<ExploredDevice<N::Device>>,
     /// The network core.
     pub net: Arc<Net>,
     /// The port.
-    pub port: Arc<Mlx4Port>,
+    pub port: Arc<N>,
     agents: Vec<JoinHandle>,
     actors: Vec<JoinHandle>,
     cpus: u32,
@@ -105,43 +93,47 @@ pub fn frames(count: u64, flow: u8) -> Vec<Frame> {
     (0..count).map(|n| frame(n, flow)).collect()
 }
 
-impl Scene {
+impl<N: Nic> Scene<N> {
     /// Builds the house and opens the port; nothing runs beside it yet.
-    pub fn open(options: &SceneOptions) -> Self {
+    pub fn open(options: &SceneOptions<N>) -> Self {
         let scene = Self::build(options);
-        scene.start_port();
+        scene.host.set_quiet(true);
+        start_port(&scene.port);
         scene.device.settle();
+        scene.port.settle_open();
+        scene.device.settle();
+        while let Some(cpu) = (0..scene.cpus).find(|&cpu| scene.interrupt_pending(cpu)) {
+            scene.take_interrupts(cpu);
+            while scene.net.do_softirq() {}
+            scene.device.settle();
+        }
+        scene.host.set_quiet(false);
         scene.host.mem.set_fail_allocs(options.fail_allocs);
         scene
     }
 
-    /// Opens the port.
-    pub fn start_port(&self) {
-        start_port(&self.port);
-    }
-
     /// Builds the house with a port that is not open.
-    pub fn build(options: &SceneOptions) -> Self {
-        let config = Config { max_bufs: options.bufs, buf_bytes: 256, ..Config::default() };
+    pub fn build(options: &SceneOptions<N>) -> Self {
+        let (max_bufs, buf_bytes) = (options.bufs, options.buf_bytes);
+        let config = Config { max_bufs, buf_bytes, ..Config::default() };
         let host = ExploredHost::new(SharedMem::new(config), options.net.cpus, options.posted_max);
-        let mut params = Params::zero();
-        if options.mlx4.arm == ArmForm::RecordAndRecheck {
-            params.arm = ArmSource::Record;
-        }
-        if options.record_on_doorbell {
-            params.arm = ArmSource::RecordOnDoorbell;
-        }
-        let device = ExploredDevice::new(ConnectX3::new(params), host.clone());
+        let device = ExploredDevice::new(N::device(options), host.clone());
         let below = Below::of(host.clone());
         let net = Net::new(options.net.clone(), below.clone());
-        let port = Mlx4Port::new(options.mlx4.clone(), below, net.clone(), device.clone());
+        host.set_line(N::has_line(options));
+        host.set_delays(options.delays);
+        host.set_quiet(true);
+        let port = N::attach(options, below, net.clone(), &device);
+        host.set_quiet(false);
         Self { host, device, net, port, agents: vec![], actors: vec![], cpus: options.net.cpus }
     }
 
     /// Starts the doorbell agent and the CPUs in `cpus`.
     pub fn start(&mut self, cpus: impl IntoIterator<Item = u32>) {
-        let device = self.device.clone();
-        self.agents.push(thread::spawn(DEVICE_CPU, move || device.run_doorbells()));
+        if self.host.delays() {
+            let device = self.device.clone();
+            self.agents.push(thread::spawn(DEVICE_CPU, move || device.run_doorbells()));
+        }
         for cpu in cpus {
             let (host, net, port) = (self.host.clone(), self.net.clone(), self.port.clone());
             self.agents.push(thread::spawn(cpu, move || run_cpu(&host, &net, &port, cpu)));
@@ -151,11 +143,7 @@ impl Scene {
     /// A CPU as one thread: runs `body` in process context, with its own interrupts taken in line
     /// and softirqs when they are left or BHs are enabled; then goes on as the CPUs of
     /// [`Scene::start`]. Nothing else may run on that CPU.
-    pub fn process(
-        &mut self,
-        cpu: u32,
-        body: impl FnOnce(&Arc<Net>, &Arc<Mlx4Port>) + Send + 'static,
-    ) {
+    pub fn process(&mut self, cpu: u32, body: impl FnOnce(&Arc<Net>, &Arc<N>) + Send + 'static) {
         let (host, net, port) = (self.host.clone(), self.net.clone(), self.port.clone());
         self.agents.push(thread::spawn(cpu, move || {
             let (host_in, net_in) = (host.clone(), net.clone());
@@ -169,17 +157,34 @@ impl Scene {
 
     /// Starts the timer agent; timers fire on CPU 0.
     pub fn start_timers(&mut self) {
+        self.start_some_timers(usize::MAX);
+    }
+
+    /// Starts the timer agent for so many timers: one that starts itself again would never end.
+    pub fn start_some_timers(&mut self, count: usize) {
         let host = self.host.clone();
-        self.agents.push(thread::spawn(DEVICE_CPU, move || run_timers(&host)));
+        self.agents.push(thread::spawn(DEVICE_CPU, move || run_timers(&host, count)));
     }
 
     /// Starts the kthread of a threaded context on `cpu`.
     pub fn start_kthread(&mut self, cpu: u32) {
         let (net, port) = (self.net.clone(), self.port.clone());
         self.agents.push(thread::spawn(cpu, move || {
-            if let Some(napi) = port.queues().first().and_then(|q| q.napi()) {
+            if let Some(napi) = port.contexts().first() {
                 net.napi_threaded_poll(napi);
             }
+        }));
+    }
+
+    /// Starts the worker: it does the driver's queued work in process context on `cpu`.
+    pub fn start_worker(&mut self, cpu: u32) {
+        let (host, port) = (self.host.clone(), self.port.clone());
+        self.agents.push(thread::spawn(cpu, move || loop {
+            let queued = host.work.wait(Acquire, |w| w != 0);
+            if queued & STOP != 0 {
+                return;
+            }
+            host.run_work(|| port.run_work());
         }));
     }
 
@@ -189,20 +194,16 @@ impl Scene {
         self.actors.push(thread::spawn(DEVICE_CPU, move || device.run_wire(frames)));
     }
 
-    /// The moderation period of a CQ passes once, at any time.
+    /// The moderation period of the device passes once, at any time.
     pub fn period_passes(&mut self) {
         let device = self.device.clone();
         self.actors.push(thread::spawn(DEVICE_CPU, move || {
-            device.step(ConnectX3::expire_any);
+            device.step(N::Device::expire_any);
         }));
     }
 
     /// Something else happens on `cpu`, beside everything else.
-    pub fn actor(
-        &mut self,
-        cpu: u32,
-        body: impl FnOnce(&Arc<Net>, &Arc<Mlx4Port>) + Send + 'static,
-    ) {
+    pub fn actor(&mut self, cpu: u32, body: impl FnOnce(&Arc<Net>, &Arc<N>) + Send + 'static) {
         let (net, port) = (self.net.clone(), self.port.clone());
         self.actors.push(thread::spawn(cpu, move || body(&net, &port)));
     }
@@ -212,7 +213,7 @@ impl Scene {
     pub fn finish(self) {
         thread::rest();
         // When nothing else happens, time passes: the device's moderation timers fire.
-        while self.device.step(ConnectX3::expire_any) {
+        while self.device.step(N::Device::expire_any) {
             thread::rest();
         }
         let coming = (0..self.cpus).any(|cpu| self.interrupt_pending(cpu));
@@ -222,17 +223,21 @@ impl Scene {
         }
         self.host.end_posted();
         self.host.armed.fetch_or(STOP, Release);
+        self.host.work.fetch_or(STOP, Release);
         for cpu in 0..self.cpus {
             self.host.pending[cpu as usize].fetch_or(STOP, Release);
         }
-        for queue in self.port.queues() {
-            if let Some(napi) = queue.napi() {
-                self.net.stop_threaded(napi);
-            }
+        for napi in self.port.contexts() {
+            self.net.stop_threaded(&napi);
         }
         for agent in self.agents {
             agent.join();
         }
+    }
+
+    /// Lets the time pass until the device does something by itself; false when it never will.
+    pub fn let_time_pass(&self) -> bool {
+        self.device.step(N::Device::expire_any)
     }
 
     /// Takes the interrupts that are pending on a CPU now, as that CPU.
@@ -248,47 +253,10 @@ impl Scene {
         self.host.pending[cpu as usize].load(Acquire) != 0
     }
 
-    /// Buffers that the device can use: what its record says, not what the driver believes.
-    fn posted(&self, state: RingState) -> u32 {
-        let queue = self.port.queues().iter().find(|q| q.cq.cqn == state.cqn);
-        let Some(queue) = queue else { return 0 };
-        let at = std::panic::Location::caller();
-        let word = be(self.host.mem.load32(queue.ring.db + db::RQ_PRODUCER, Acquire, at));
-        let head = self.device.step(|core| core.rq_view(queue.ring.rqn).map(|rq| rq.head));
-        head.map_or(0, |head| u32::from((word as u16).wrapping_sub(head)))
-    }
-
-    /// A device that arms by record looks at it after its next completion.
-    fn armed_by_record(&self, state: RingState) -> bool {
-        let queue = self.port.queues().iter().find(|q| q.cq.cqn == state.cqn);
-        let (ArmForm::RecordAndRecheck, Some(queue)) = (self.port.options.arm, queue) else {
-            return false;
-        };
-        let at = std::panic::Location::caller();
-        let word = self.host.mem.load32(queue.cq.db + db::CQ_ARM, Acquire, at);
-        be(word) & db::CMD_MASK != 0 && be(word) & db::INDEX_MASK == state.cons_index
-    }
-
     /// State of each queue, as events; `wakeup` says that somebody is still coming.
     #[track_caller]
     pub fn emit_rest(&self, wakeup: bool) {
-        let mut queued = 0;
-        let held = self.device.step(|core| core.held());
-        for state in self.port.ring_states() {
-            let Some(cq) = self.device.step(|core| core.cq_view(state.cqn)) else { continue };
-            let unconsumed = cq.producer.wrapping_sub(state.cons_index) & 0x00ff_ffff;
-            queued += u64::from(unconsumed);
-            emit(Event::Rest(RestCq {
-                cq: state.cqn,
-                napi: state.napi,
-                unconsumed,
-                posted: self.posted(state),
-                enabled: state.up,
-                armed: cq.armed || self.armed_by_record(state),
-                wakeup,
-            }));
-        }
-        emit(Event::RestHeld { device: held, queued });
+        N::emit_rest(self, wakeup);
     }
 }
 
@@ -323,30 +291,34 @@ impl irq::Interrupts for InLine {
 const SOFTIRQ_ROUNDS_MAX: u32 = 3;
 
 /// Opens a port; that it does not open is a fault of the scenario.
-pub fn start_port(port: &Arc<Mlx4Port>) {
-    if let Err(error) = port.start_port() {
+pub fn start_port<N: Nic>(port: &Arc<N>) {
+    if let Err(error) = port.open_port() {
         let why = format!("the port does not open: {error}");
         fault("BENCH-BOUND", why, std::panic::Location::caller());
     }
 }
 
 /// A CPU: takes its interrupts, then its softirqs, until it is stopped.
-fn run_cpu(host: &ExploredHost, net: &Net, port: &Mlx4Port, cpu: u32) {
+fn run_cpu<N: Nic>(host: &ExploredHost, net: &Net, port: &Arc<N>, cpu: u32) {
     let Some(word) = host.pending.get(cpu as usize) else { return };
     loop {
         let pending = take_pending(word);
         for vector in (0..VECTORS).filter(|v| pending & 1 << v != 0) {
             host.run_handler(vector);
         }
-        for timer in (0..8).filter(|t| pending & 1 << (TIMER_BIT + t) != 0) {
-            let timer = timer_of(timer);
-            host.run_timer(timer, || run_timer(net, port, timer));
+        for timer in timers_of(pending) {
+            host.run_timer(timer, || {
+                if !port.run_timer(timer) {
+                    net.napi_watchdog(timer);
+                }
+            });
         }
         // What ksoftirqd would do later happens at once; a softirq that never ends is cut.
         for _ in 0..SOFTIRQ_ROUNDS_MAX {
             if !net.do_softirq() {
                 break;
             }
+            port.wait_for_sockets();
         }
         if pending & STOP != 0 {
             return;
@@ -354,20 +326,9 @@ fn run_cpu(host: &ExploredHost, net: &Net, port: &Mlx4Port, cpu: u32) {
     }
 }
 
-fn run_timer(net: &Net, port: &Mlx4Port, timer: u32) {
-    match timer.checked_sub(FIRST_OOM_TIMER) {
-        Some(queue) => {
-            if let Some(queue) = port.queues().get(queue as usize) {
-                queue.recover_from_oom();
-            }
-        }
-        None => net.napi_watchdog(timer),
-    }
-}
-
 /// The timer agent: fires what is armed, at any time, the lowest first.
-fn run_timers(host: &ExploredHost) {
-    loop {
+fn run_timers(host: &ExploredHost, count: usize) {
+    for _ in 0..count {
         let armed = take_armed(host);
         if armed & STOP != 0 {
             return;

@@ -10,8 +10,8 @@ use pollproof_sync::thread;
 /// The first frame's interrupt was taken; while its poll ends, a second frame comes.
 fn arm_record() {
     let mut options = SceneOptions::small(1, 1);
-    options.mlx4.arm = ArmForm::RecordAndRecheck;
-    options.mlx4.weight = 4;
+    options.nic.arm = ArmForm::RecordAndRecheck;
+    options.nic.weight = 4;
     let scene = Scene::open(&options);
     scene.device.run_wire(vec![frame(0, 1)]);
     scene.take_interrupts(0);
@@ -28,7 +28,7 @@ fn arm_record() {
 /// The poll arms by doorbell; the device reads the record that the doorbell points at.
 fn arm_doorbell() {
     let mut options = SceneOptions::small(1, 1);
-    options.record_on_doorbell = true;
+    options.device.record_on_doorbell = true;
     let scene = Scene::open(&options);
     scene.device.run_wire(vec![frame(0, 1)]);
     scene.take_interrupts(0);

@@ -66,8 +66,9 @@ fn enable_schedule() {
     let (counter, napi) = Counter::new(&net, 1, 2);
     let (enabled, scheduled) = (net.clone(), net.clone());
     let same = napi.clone();
+    let opened = counter.clone();
     let opener = thread::spawn(0, move || {
-        counter.taken.set(0);
+        opened.taken.set(0);
         enabled.napi_enable(&napi);
     });
     let interrupt = thread::spawn(1, move || {

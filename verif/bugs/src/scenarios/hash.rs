@@ -5,7 +5,7 @@ use pollproof_bench::scenario::Scenario;
 use pollproof_netcore::{Napi, NapiPoll, Net, NetOptions};
 use pollproof_sync::thread::{self, JoinHandle};
 use pollproof_sync::RcuForm;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A context that never has work.
 struct Idle;
@@ -21,23 +21,25 @@ impl NapiPoll for Idle {
     }
 }
 
-fn add(net: &Net) -> Arc<Napi> {
-    net.netif_napi_add(Arc::new(Idle), 64)
+pub(super) fn add(net: &Net) -> Arc<Napi> {
+    // A context does not keep its driver; this one is for ever.
+    static IDLE: LazyLock<Arc<Idle>> = LazyLock::new(|| Arc::new(Idle));
+    net.netif_napi_add(IDLE.clone(), 64)
 }
 
-fn on(net: &Arc<Net>, cpu: u32, body: impl FnOnce(&Net) + Send + 'static) -> JoinHandle {
+pub(super) fn on(net: &Arc<Net>, cpu: u32, body: impl FnOnce(&Net) + Send + 'static) -> JoinHandle {
     let net = net.clone();
     thread::spawn(cpu, move || body(&net))
 }
 
-fn lookup(net: &Net, id: u32) {
+pub(super) fn lookup(net: &Net, id: u32) {
     let _rcu = net.rcu.read_lock();
     if let Some(napi) = net.napi_by_id(id) {
         napi.lifetime.used();
     }
 }
 
-fn join_all(threads: impl IntoIterator<Item = JoinHandle>) {
+pub(super) fn join_all(threads: impl IntoIterator<Item = JoinHandle>) {
     for thread in threads {
         thread.join();
     }

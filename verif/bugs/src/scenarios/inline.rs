@@ -17,7 +17,7 @@ fn stop() {
 /// A socket polls on the CPU that the queue's interrupts go to.
 fn busy_poll() {
     let mut options = SceneOptions::small(1, 1);
-    options.mlx4.busy_poll_lock = true;
+    options.nic.busy_poll_lock = true;
     let mut scene = Scene::open(&options);
     scene.start([]);
     scene.wire(frames(1, 1));

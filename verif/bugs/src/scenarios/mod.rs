@@ -1,10 +1,16 @@
 //! Scenarios: what driver, device and CPUs do beside each other, in the smallest form that matters.
 
 mod arm;
+mod asked;
 mod busy;
 mod core;
 mod hash;
 mod inline;
+mod ixgbe;
+mod ixgbe_control;
+mod ixgbe_macro;
+mod ixgbe_poll;
+mod ixgbe_tx;
 mod nic;
 mod optima;
 mod port;
@@ -13,6 +19,7 @@ mod sock;
 mod task;
 
 pub use arm::{ARM_DOORBELL, ARM_RECORD, BUDGET_RACE};
+pub use asked::*;
 pub use busy::{
     BUSY_DISABLE, BUSY_KTHREAD, BUSY_PREFER, BUSY_PREFER_EARLY, BUSY_RESCHED, BUSY_SOFTIRQ,
     BUSY_STOP, BUSY_TWO, KTHREAD_DISABLE, KTHREAD_STOP, NETPOLL_BUSY, NETPOLL_DISABLE,
@@ -28,6 +35,10 @@ pub use hash::{
     WRAP_LOOKUP,
 };
 pub use inline::{INLINE_BUSY_POLL, INLINE_STOP};
+pub use ixgbe::*;
+pub use ixgbe_control::*;
+pub use ixgbe_poll::*;
+pub use ixgbe_tx::*;
 pub use optima::optimal;
 pub use port::{
     AFFINITY, BUSY_POLLERS, BUSY_POLL_STOP, FULL_BUDGET, MASKED_KTHREAD, MODERATION, NETPOLL, OOM,
@@ -50,7 +61,36 @@ use pollproof_sync::RcuForm;
 use std::sync::Arc;
 
 /// Every scenario that is checked in its own right.
-pub const ALL: &[&Scenario] = &[
+pub const ALL: &[&Scenario] = &JOINED;
+
+const PARTS: [&[&Scenario]; 5] =
+    [CORE_AND_MLX4, ixgbe::ALL, ixgbe_poll::ALL, ixgbe_control::ALL, ixgbe_tx::ALL];
+const JOINED: [&Scenario; count()] = join();
+
+const fn count() -> usize {
+    let (mut n, mut part) = (0, 0);
+    while part < PARTS.len() {
+        n += PARTS[part].len();
+        part += 1;
+    }
+    n
+}
+
+const fn join<const N: usize>() -> [&'static Scenario; N] {
+    let mut all = [CORE_AND_MLX4[0]; N];
+    let (mut n, mut part) = (0, 0);
+    while part < PARTS.len() {
+        let mut at = 0;
+        while at < PARTS[part].len() {
+            all[n] = PARTS[part][at];
+            (n, at) = (n + 1, at + 1);
+        }
+        part += 1;
+    }
+    all
+}
+
+const CORE_AND_MLX4: &[&Scenario] = &[
     &ADD_LOOKUP,
     &DEL_LOOKUP,
     &ADD_ADD_LOOKUP,
@@ -143,8 +183,13 @@ fn bare_net(cpus: u32) -> Arc<Net> {
 }
 
 fn bare_net_with(cpus: u32, rcu: RcuForm) -> Arc<Net> {
+    bare_net_of(NetOptions { cpus, rcu, hash_buckets: 1, ..NetOptions::default() })
+}
+
+fn bare_net_of(options: NetOptions) -> Arc<Net> {
+    let cpus = options.cpus;
     let config = Config { max_bufs: 0, buf_bytes: 64, ..Config::default() };
     let host = ExploredHost::new(SharedMem::new(config), cpus, 0);
     let below = Below::of(host);
-    Net::new(NetOptions { cpus, rcu, hash_buckets: 1, ..NetOptions::default() }, below)
+    Net::new(options, below)
 }

@@ -47,7 +47,7 @@ fn stop() {
 /// The port is closed while its kthread polls.
 fn stop_threaded() {
     let mut options = SceneOptions::small(3, 0);
-    options.mlx4.threaded = true;
+    options.nic.threaded = true;
     let mut scene = Scene::open(&options);
     scene.start([0]);
     scene.start_kthread(2);
@@ -59,7 +59,7 @@ fn stop_threaded() {
 /// The port is opened on one CPU; the interrupt comes on another, and a socket polls on a third.
 fn open() {
     let mut options = SceneOptions::small(3, 0);
-    options.mlx4.busy_poll_lock = true;
+    options.nic.busy_poll_lock = true;
     let mut scene = Scene::build(&options);
     scene.start([0]);
     scene.actor(1, |_, port| start_port(port));
@@ -70,7 +70,7 @@ fn open() {
 /// The port is opened on one CPU while a socket on another polls by an id that it has from before.
 fn open_busy_poll() {
     let mut options = SceneOptions::small(2, 0);
-    options.mlx4.busy_poll_lock = true;
+    options.nic.busy_poll_lock = true;
     let mut scene = Scene::build(&options);
     scene.actor(1, |_, port| start_port(port));
     scene.actor(0, |net, _| {
@@ -117,8 +117,8 @@ fn oom_stop() {
 /// Two completions for one interrupt, or the moderation period, whichever comes first.
 fn moderation() {
     let mut options = SceneOptions::small(1, 1);
-    options.mlx4.rx_frames = 2;
-    options.mlx4.rx_usecs = 16;
+    options.nic.rx_frames = 2;
+    options.nic.rx_usecs = 16;
     let mut scene = Scene::open(&options);
     scene.start([0]);
     scene.period_passes();
@@ -140,8 +140,8 @@ fn netpoll() {
 /// The vector is masked while a kthread on another CPU polls.
 fn masked_kthread() {
     let mut options = SceneOptions::small(2, 1);
-    options.mlx4.threaded = true;
-    options.mlx4.mask_vector = true;
+    options.nic.threaded = true;
+    options.nic.mask_vector = true;
     let mut scene = Scene::open(&options);
     scene.start([0]);
     scene.start_kthread(1);
@@ -152,7 +152,7 @@ fn masked_kthread() {
 /// The port is closed while a socket polls.
 fn busy_poll_stop() {
     let mut options = SceneOptions::small(2, 0);
-    options.mlx4.busy_poll_lock = true;
+    options.nic.busy_poll_lock = true;
     let mut scene = Scene::open(&options);
     scene.device.run_wire(frames(1, 1));
     scene.actor(1, |_, port| port.stop_port());
@@ -165,7 +165,7 @@ fn busy_poll_stop() {
 /// Two sockets poll one queue while its frames come in.
 fn busy_pollers() {
     let mut options = SceneOptions::small(2, 1);
-    options.mlx4.busy_poll_lock = true;
+    options.nic.busy_poll_lock = true;
     let mut scene = Scene::open(&options);
     scene.wire(frames(2, 1));
     for cpu in 0..2 {
@@ -182,7 +182,7 @@ fn two_lists(era: Era) {
     options.net.era = era;
     // A context that nobody owns stays on the list of 3.18 and is looked at until the budget ends.
     options.net.netdev_budget = 3;
-    options.mlx4.poll_end = PollEndForm::FirstCompleteDone;
+    options.nic.poll_end = PollEndForm::FirstCompleteDone;
     let mut scene = Scene::open(&options);
     scene.device.run_wire(frames(2, 1));
     let host = scene.host.clone();

@@ -32,7 +32,7 @@ fn service_task() {
 /// the lock comes back, or has left it to somebody who does.
 fn ll_poll_softirq() {
     let mut options = SceneOptions::small(2, 1);
-    options.mlx4.busy_poll_lock = true;
+    options.nic.busy_poll_lock = true;
     let scene = Scene::open(&options);
     scene.device.run_wire(frames(1, 1));
     scene.take_interrupts(0);

@@ -3,13 +3,12 @@
 //! The driver turned BH off to take the busy-poll lock the way NAPI does, and called napi_disable
 //! inside: it may sleep. And giving the lock back let later pollers in.
 //!
-//! Origin     Linux 27d9ce4fd0e2, ixgbe: fix qv_lock_napi call in ixgbe_napi_disable_all (2013);
-//!            the same shape here on mlx4's lock
+//! Origin     Linux 27d9ce4fd0e2, ixgbe: fix qv_lock_napi call in ixgbe_napi_disable_all (2013)
 //! Rule       CONTEXT
 //! Certainty  reconstructed
 //! Replay     pollproof replay the token that `pollproof check B-1` prints
 
-use crate::scenarios::BUSY_POLL_STOP;
+use crate::scenarios::IXGBE_BUSY_POLL_CLOSE;
 use pollproof_bench::scenario::{EngineKind, Story};
 
 /// The story.
@@ -19,9 +18,9 @@ pub const STORY: Story = Story {
     story: "The driver turned BH off to take the busy-poll lock the way NAPI does, and called \
         napi_disable inside: it may sleep. And giving the lock back let later pollers in.",
     origin: "Linux 27d9ce4fd0e2, ixgbe: fix qv_lock_napi call in ixgbe_napi_disable_all \
-        (2013); the same shape here on mlx4's lock",
+        (2013)",
     rule: "CONTEXT",
-    scenario: &BUSY_POLL_STOP,
+    scenario: &IXGBE_BUSY_POLL_CLOSE,
     engine: EngineKind::Explore,
     unseen_by: &[],
 };

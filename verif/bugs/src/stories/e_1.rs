@@ -3,12 +3,12 @@
 //! The owner bit is seen, then the length is read. Without a read barrier between, a CPU may do
 //! the second load first and take an old length from an entry that has just become valid.
 //!
-//! Origin     DPDK 85e46c532bc, net/ixgbe: add proper memory barriers in Rx (2023); here on a CQE
+//! Origin     DPDK 85e46c532bc, net/ixgbe: add proper memory barriers in Rx (2023)
 //! Rule       VALID-BEFORE-USE
 //! Certainty  reconstructed
 //! Replay     pollproof replay the token that `pollproof check E-1` prints
 
-use crate::scenarios::RX;
+use crate::scenarios::IXGBE_WRITE_BACK;
 use pollproof_bench::scenario::{EngineKind, Story};
 
 /// The story.
@@ -18,10 +18,9 @@ pub const STORY: Story = Story {
     story: "The owner bit is seen, then the length is read. Without a read barrier between, a \
         CPU may do the second load first and take an old length from an entry that has just \
         become valid.",
-    origin: "DPDK 85e46c532bc, net/ixgbe: add proper memory barriers in Rx (2023); here on a \
-        CQE",
+    origin: "DPDK 85e46c532bc, net/ixgbe: add proper memory barriers in Rx (2023)",
     rule: "VALID-BEFORE-USE",
-    scenario: &RX,
+    scenario: &IXGBE_WRITE_BACK,
     engine: EngineKind::Explore,
     unseen_by: &[
         (

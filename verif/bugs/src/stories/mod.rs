@@ -13,10 +13,23 @@ mod arm_no_recheck;
 mod b_1;
 mod b_6;
 mod c_1;
+mod c_17;
 mod c_18;
+mod c_1_ixgbe;
 mod c_2;
+mod c_21;
 mod c_26;
 mod e_1;
+mod e_11;
+mod e_17;
+mod e_18;
+mod e_19;
+mod e_21;
+mod e_24;
+mod e_30;
+mod e_32;
+mod e_6;
+mod e_8;
 mod f_1;
 mod f_15;
 mod f_9;
@@ -70,4 +83,17 @@ pub const ALL: &[&Story] = &[
     &b_20::STORY,
     &c_5::STORY,
     &c_19::STORY,
+    &c_1_ixgbe::STORY,
+    &c_17::STORY,
+    &c_21::STORY,
+    &e_6::STORY,
+    &e_8::STORY,
+    &e_11::STORY,
+    &e_17::STORY,
+    &e_18::STORY,
+    &e_19::STORY,
+    &e_21::STORY,
+    &e_24::STORY,
+    &e_30::STORY,
+    &e_32::STORY,
 ];

@@ -6,8 +6,10 @@ mod buffers;
 mod conservation;
 mod context;
 mod disable;
+mod hang;
 mod id;
 mod lists;
+mod masked;
 mod order;
 mod owner;
 mod port;
@@ -40,6 +42,8 @@ pub(crate) struct Rules {
     port: port::Port,
     owner: owner::Owner,
     contexts: context::Contexts,
+    hang: hang::Hang,
+    masked: masked::Masked,
 }
 
 impl Rules {
@@ -53,7 +57,10 @@ impl Rules {
                 self.buffers.see(record, verdicts);
                 self.tail.see(record, verdicts);
             }
-            Event::Descriptor { .. } => self.tail.see(record, verdicts),
+            Event::Descriptor { .. } => {
+                self.tail.see(record, verdicts);
+                self.hang.see(record, verdicts);
+            }
             Event::WireRx { .. } => {
                 self.conservation.see(record, verdicts);
                 self.order.see(record, verdicts);
@@ -81,7 +88,7 @@ impl Rules {
 
     #[inline(never)]
     pub(crate) fn show_all(&mut self, record: &Record, verdicts: &mut Verdicts) {
-        let all: [&mut dyn Rule; 14] = [
+        let all: [&mut dyn Rule; 16] = [
             &mut self.budget,
             &mut self.arm,
             &mut self.lists,
@@ -96,6 +103,8 @@ impl Rules {
             &mut self.port,
             &mut self.owner,
             &mut self.contexts,
+            &mut self.hang,
+            &mut self.masked,
         ];
         all.into_iter().for_each(|rule| rule.see(record, verdicts));
     }

@@ -10,6 +10,8 @@ const FENCE: &str = "REMOVAL-FENCE";
 
 /// Reads that a driver may need to tell a register of ones from a function that is gone.
 const READS_MAX: u32 = 8;
+/// Accesses of a thread that were under way when another found out.
+const LATE_MAX: u32 = 4;
 
 /// State of each port, and of what runs.
 #[derive(Default)]
@@ -19,8 +21,9 @@ pub(crate) struct Port {
     enabled: BTreeMap<NapiId, bool>,
     /// The function left the bus; reads since then.
     removed: Option<u32>,
-    /// The driver knows it.
-    gone: bool,
+    /// The driver knows it: the thread that found out, and accesses of others since.
+    gone: Option<usize>,
+    late: BTreeMap<usize, u32>,
 }
 
 impl Rule for Port {
@@ -31,11 +34,18 @@ impl Rule for Port {
                 verdicts.reach(FENCE, "removed");
                 self.removed = Some(0);
             }
-            Event::MmioWrite { offset, .. } if self.gone => {
+            Event::MmioWrite { offset, .. } if self.knows(record.thread) => {
                 let message = format!("register {offset:#x} of a device that is gone is written");
                 verdicts.broken(FENCE, record, message);
             }
             Event::MmioRead { offset, .. } => self.read(offset, record, verdicts),
+            Event::RestDevice(_) => {
+                if let Some(reads) = self.removed.filter(|&n| n > 0 && self.gone.is_none()) {
+                    let message =
+                        format!("{reads} reads gave all ones and the driver took them for data");
+                    verdicts.broken(FENCE, record, message);
+                }
+            }
             Event::RingStarted { cq, .. } => {
                 self.rings.insert(cq);
             }
@@ -95,19 +105,29 @@ impl Port {
                     let message = format!("port {port} gives up a device that is there");
                     verdicts.broken(FENCE, r, message);
                 }
-                self.gone = true;
+                self.gone = Some(r.thread);
             }
             PortState::Probed => {}
         }
     }
 
+    /// Whether a thread must know that the device is gone, of which it makes an access. What others
+    /// found out it may not have seen yet.
+    fn knows(&mut self, thread: usize) -> bool {
+        let Some(finder) = self.gone else { return false };
+        let late = self.late.entry(thread).or_default();
+        *late += 1;
+        thread == finder || *late > LATE_MAX
+    }
+
     fn read(&mut self, offset: u64, record: &Record, verdicts: &mut Verdicts) {
         let Some(reads) = &mut self.removed else { return };
         *reads += 1;
-        if self.gone {
+        let reads = *reads;
+        if self.knows(record.thread) {
             let message = format!("register {offset:#x} of a device that is gone is read");
             verdicts.broken(FENCE, record, message);
-        } else if *reads > READS_MAX {
+        } else if self.gone.is_none() && reads > READS_MAX {
             let message = format!("{reads} reads gave all ones and the driver reads on");
             verdicts.broken(FENCE, record, message);
         }
