@@ -5,7 +5,7 @@ use crate::{lock, state, Core, Traffic, TxRing};
 use pollproof_events::{emit, Event};
 use pollproof_regs::ixgbe_desc::tx;
 use pollproof_sync::Ordering::Relaxed;
-use pollproof_sync::{bug, dma_rmb, PlainU32};
+use pollproof_sync::{bug, PlainU32};
 
 /// What a poll found in a transmit ring.
 pub(crate) struct TxCleaned {
@@ -56,7 +56,7 @@ fn done_until(core: &Core, ring: &TxRing, first: u32) -> Option<u32> {
     if status & tx::DD == 0 {
         return None;
     }
-    dma_rmb();
+    // Nothing else of the descriptor is read.
     Some(watch)
 }
 

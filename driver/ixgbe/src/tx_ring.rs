@@ -176,6 +176,11 @@ impl TxRing {
         self.state.load(Relaxed) & tx_state::STOPPED != 0
     }
 
+    /// Whether the queue takes no packets although it is worth it; only when nothing runs.
+    pub fn is_stalled(&self) -> bool {
+        self.is_stopped() && self.desc_unused() >= WAKE.min(self.count / 2)
+    }
+
     /// `ixgbe_maybe_stop_tx`: false when there is no room for `wanted`; the queue is stopped then.
     pub(crate) fn has_room(&self, wanted: u32) -> bool {
         if self.desc_unused() >= wanted {

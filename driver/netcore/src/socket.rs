@@ -190,7 +190,13 @@ impl Net {
     /// All sockets read what waits for them.
     pub fn read_sockets(&self) {
         let all = self.ledger.unread.with(std::mem::take).unwrap_or_default();
-        all.into_iter().for_each(|skb| skb.release(&*self.below.dma));
+        for skb in all {
+            if self.ledger.keep == Keep::Bytes {
+                // As a reader does, who is another CPU perhaps.
+                skb.copy_bits(&*self.below.dma);
+            }
+            skb.release(&*self.below.dma);
+        }
     }
 
     /// `kfree_skb` with a reason: the packet ends here and is counted.

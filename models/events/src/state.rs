@@ -77,6 +77,8 @@ pub struct RestTx {
     pub tail: u64,
     /// Descriptors that the device is done with and the driver did not take back.
     pub uncleaned: u32,
+    /// The queue takes no packets although it has room.
+    pub stopped: bool,
     /// Whether the ring is in use.
     pub enabled: bool,
     /// Whether somebody is still coming.

@@ -220,7 +220,7 @@ pub fn check(selection: &Selection, limits: &Limits, around: &mut Surroundings<'
 }
 
 /// Looks for an execution that shows a yes by its values; failing that, for a race that does.
-fn decide(question: &Question, limits: &Limits) -> Run {
+pub fn decide(question: &Question, limits: &Limits) -> Run {
     let ask = |change, limits| run(question.scenario, question.engine, change, limits);
     if question.engine != EngineKind::Explore {
         return ask(question.change(), limits);

@@ -4,6 +4,7 @@
 use pollproof_bench::run::{run, Change, Limits, Run};
 use pollproof_bench::scenario::{EngineKind, Scenario};
 use pollproof_bench::Verdict;
+use pollproof_bugs::check::decide;
 use pollproof_bugs::{questions, scenarios, stories};
 use pollproof_engines::{check_explore, AtEnd, Config, Ended};
 use pollproof_events::{with_visitor, Record};
@@ -94,12 +95,7 @@ fn every_scenario_for_shuttle_is_clean_under_shuttle() {
 #[test]
 fn every_question_has_the_answer_that_it_is_said_to_have() {
     for question in questions::ALL {
-        let run = run(
-            question.scenario,
-            question.engine,
-            Change { only: Some(question.rule), ignore_races: true, ..Change::default() },
-            &Limits::default(),
-        );
+        let run = decide(question, &Limits::default());
         assert_eq!(run.breaks(question.rule), question.answer, "{}", summary(&run));
     }
 }

@@ -359,3 +359,80 @@ fn packets_of_several_completions_count_once_when_they_end() {
     let many: Vec<_> = (0..6).map(write).chain([IN]).chain((0..6).map(take)).collect();
     assert_eq!(broken(&[&many[..], &[out(4)]].concat()), ["BOUNDED-WORK"]);
 }
+
+fn tx_ring() -> Event {
+    TailRing(pollproof_events::TailRing { bar: 0, tail: 0x6018, entries: 48, cq: None })
+}
+
+#[test]
+fn a_hang_is_declared_when_it_is_one_and_only_then() {
+    let tail = 0x6018;
+    let given = [tx_ring(), Descriptor { tail, index: 0, buf: 0 }];
+    let look = HangCheck { tail };
+    let hang =
+        |between: &[Event]| [&given[..], &[look], between, &[look, TxHang { tail }]].concat();
+    assert_eq!(broken(&hang(&[])), [""; 0], "nothing moved between two looks");
+    assert_eq!(broken(&hang(&[Paused])), ["HANG-SOUND"]);
+    let moved = TxDone { tail, count: 1 };
+    assert!(broken(&hang(&[moved])).contains(&"HANG-SOUND"));
+    let idle = [tx_ring(), look, look, TxHang { tail }];
+    assert_eq!(broken(&idle), ["HANG-SOUND"], "nothing waits");
+    assert_eq!(broken(&[&given[..], &[look; 6]].concat()), ["HANG-SOUND"], "never declared");
+}
+
+/// Events in an interrupt handler.
+fn broken_in_irq(events: &[Event]) -> Vec<&'static str> {
+    let context = Context { hardirq: 1, ..Context::default() };
+    let records: Vec<_> =
+        events.iter().enumerate().map(|(i, e)| Record { context, ..record(i, 1, *e) }).collect();
+    Judge::of(&records).findings().iter().map(|f| f.rule).collect()
+}
+
+#[test]
+fn a_vector_is_quiet_while_what_it_scheduled_is_polled() {
+    let prep = |granted| NapiPrep { napi: 0, granted };
+    let twice = |vector| [Irq { vector: 3 }, prep(true), Irq { vector }, prep(false)];
+    assert!(broken_in_irq(&twice(3)).contains(&"MASKED-WHILE-OWNED"));
+    assert!(!broken_in_irq(&twice(4)).contains(&"MASKED-WHILE-OWNED"), "another vector");
+    let line = twice(pollproof_events::INTX).map(|e| match e {
+        Irq { .. } => Irq { vector: pollproof_events::INTX },
+        e => e,
+    });
+    assert!(!broken_in_irq(&line).contains(&"MASKED-WHILE-OWNED"), "a shared line");
+    let done = [&twice(3)[..2], &[DONE], &twice(3)[2..]].concat();
+    assert!(!broken_in_irq(&done).contains(&"MASKED-WHILE-OWNED"));
+}
+
+#[test]
+fn a_device_keeps_nothing_to_itself_at_rest() {
+    let rest = |blocked, causes| RestDevice(pollproof_events::RestDevice { blocked, causes });
+    assert_eq!(broken(&[rest(0, 0)]), [""; 0]);
+    assert_eq!(broken(&[rest(1, 0)]), ["QUEUE-ISOLATION"]);
+    assert_eq!(broken(&[rest(0, 4)]), ["CAUSE-LEDGER"]);
+    let sent = |uncleaned, enabled, wakeup| {
+        RestTx(pollproof_events::RestTx {
+            tail: 0x6018,
+            uncleaned,
+            stopped: false,
+            enabled,
+            wakeup,
+        })
+    };
+    let Event::RestTx(quiet) = sent(0, true, false) else { return };
+    assert_eq!(
+        broken(&[RestTx(pollproof_events::RestTx { stopped: true, ..quiet })]),
+        ["NO-LOST-WORK"]
+    );
+    assert_eq!(broken(&[sent(1, true, false)]), ["NO-LOST-WORK"]);
+    for fine in [sent(0, true, false), sent(1, false, false), sent(1, true, true)] {
+        assert_eq!(broken(&[fine]), [""; 0]);
+    }
+}
+
+#[test]
+fn ones_that_are_taken_for_data_come_to_light_at_rest() {
+    let read = MmioRead { bar: 0, offset: 8, value: u32::MAX.into() };
+    let rest = RestDevice(pollproof_events::RestDevice { blocked: 0, causes: 0 });
+    assert_eq!(broken(&[FunctionRemoved, read, rest]), ["REMOVAL-FENCE"]);
+    assert_eq!(broken(&[FunctionRemoved, rest]), [""; 0], "nobody read anything");
+}

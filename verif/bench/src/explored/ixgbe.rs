@@ -214,7 +214,8 @@ impl Nic for Adapter {
             let unsent = (ring.use_at() + ring.count - head.min(ring.count)) % ring.count;
             let uncleaned = ring.pending().saturating_sub(unsent);
             let enabled = is_up && !gone;
-            emit(Event::RestTx(RestTx { tail: ring.tail(), uncleaned, enabled, wakeup }));
+            let (tail, stopped) = (ring.tail(), ring.is_stalled());
+            emit(Event::RestTx(RestTx { tail, uncleaned, stopped, enabled, wakeup }));
         }
         let (blocked, causes) =
             scene.device.step(|core| (core.blocked(), core.irq().enabled_causes()));

@@ -101,7 +101,7 @@ fn oom() {
     options.net.rcv_queue = 2;
     let mut scene = Scene::open(&options);
     scene.start([0]);
-    scene.wire(frames(3, 1));
+    scene.wire(frames(2, 1));
     scene.finish();
 }
 
@@ -150,6 +150,26 @@ fn page_reuse() {
         scene.device.settle();
     }
     scene.emit_rest(false);
+}
+
+/// A socket's packet is read on another CPU while the other half of its page comes round the ring.
+fn page_reader() {
+    let mut options = Options::tiny(2);
+    options.posted_max = 64;
+    options.net.keep = pollproof_netcore::Keep::Bytes;
+    (options.net.rcv_queue, options.net.rcv_full_drops) = (1, true);
+    let scene = Scene::open(&options);
+    for number in 0..7 {
+        scene.device.run_wire(vec![frame(number, 1)]);
+        scene.take_interrupts(0);
+        while scene.net.do_softirq() {}
+        scene.device.settle();
+    }
+    let mut scene = scene;
+    scene.device.run_wire(vec![frame(7, 1)]);
+    scene.start([0]);
+    scene.actor(1, |net, _| net.read_sockets());
+    scene.finish();
 }
 
 /// The interval of the vector runs; two frames come in, for one interrupt and two polls.
@@ -279,6 +299,16 @@ scenario!(
     "Pages come round the ring while a socket still has half of one."
 );
 
+scenario!(
+    IXGBE_PAGE_READER,
+    "ixgbe/page-reader",
+    GRAPHS,
+    4,
+    page_reader,
+    &[("PACKET-CONSERVATION", "delivered"), ("RING-TAIL", "receive")],
+    "A packet is read on another CPU while the other half of its page is handed up."
+);
+
 /// All of them.
 pub const ALL: &[&Scenario] = &[
     &IXGBE_RX,
@@ -292,4 +322,5 @@ pub const ALL: &[&Scenario] = &[
     &IXGBE_STALLED_QUEUE,
     &IXGBE_MODERATION,
     &IXGBE_PAGE_REUSE,
+    &IXGBE_PAGE_READER,
 ];

@@ -66,12 +66,15 @@ fn full_ring() {
     let mut options = sender(2);
     options.delays = false;
     let mut scene = Scene::open(&options);
-    for frags in [13, 13, 16] {
-        send(&scene, frags);
+    for _ in 0..3 {
+        send(&scene, 12);
     }
     scene.start([0]);
-    // Fits where the first lay, if that was cleaned.
-    scene.actor(1, |net, port| send_from(net, port, 13));
+    // The second begins where the first of all did, if that was cleaned.
+    scene.actor(1, |net, port| {
+        send_from(net, port, 12);
+        send_from(net, port, 12);
+    });
     scene.finish();
 }
 

@@ -22,7 +22,11 @@ impl Rule for Rest {
                     verdicts.broken(ID, record, message);
                 }
             }
-            Event::RestTx(RestTx { tail, uncleaned, enabled: true, wakeup: false })
+            Event::RestTx(RestTx { tail, stopped: true, enabled: true, wakeup: false, .. }) => {
+                let message = format!("the queue of ring {tail:#x} has room and nobody wakes it");
+                verdicts.broken(ID, record, message);
+            }
+            Event::RestTx(RestTx { tail, uncleaned, enabled: true, wakeup: false, .. })
                 if uncleaned > 0 =>
             {
                 let message = format!(
