@@ -145,10 +145,10 @@ impl TxRing {
         self.next_to_use.load(Relaxed)
     }
 
-    /// First descriptor that is not cleaned. Who sees it move may use what was cleaned: Linux has
-    /// that from the dependency of the stores that follow.
+    /// First descriptor that is not cleaned. Who sees it move may use what was cleaned: the barrier
+    /// of `has_room` stands between.
     pub(crate) fn clean_at(&self) -> u32 {
-        self.next_to_clean.load(Acquire)
+        self.next_to_clean.load(Relaxed)
     }
 
     pub(crate) fn set_use(&self, index: u32) {
