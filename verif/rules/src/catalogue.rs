@@ -162,7 +162,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
             "Linux Documentation/networking/napi.rst: IRQs are masked while a NAPI instance is \
                  scheduled; 0a8047ac68e5 (e1000e: Fix msi-x interrupt automask)",
         blind_spots: "Legacy interrupts: their line is shared. A context that a busy poller took \
-                      by itself.",
+                      by itself; the first poll after a context was enabled.",
         must_reach: &["scheduled"],
     },
     RuleInfo {
