@@ -29,6 +29,16 @@ fn receive(count: u64) {
     scene.finish();
 }
 
+/// Frames come in and are polled before anything runs beside them, each to its end.
+fn receive_one_by_one(scene: &Scene, count: u64) {
+    for number in 0..count {
+        scene.device.run_wire(vec![frame(number, 1)]);
+        scene.take_interrupts(0);
+        while scene.net.do_softirq() {}
+        scene.device.settle();
+    }
+}
+
 /// A poll that may take two has two; a third comes while it ends.
 fn full_budget() {
     let mut scene = Scene::open(&Options::tiny(1));
@@ -52,14 +62,8 @@ fn affinity() {
 fn wrap() {
     let mut options = Options::tiny(1);
     options.posted_max = 64;
-    let scene = Scene::open(&options);
-    for number in 0..7 {
-        scene.device.run_wire(vec![frame(number, 1)]);
-        scene.take_interrupts(0);
-        while scene.net.do_softirq() {}
-        scene.device.settle();
-    }
-    let mut scene = scene;
+    let mut scene = Scene::open(&options);
+    receive_one_by_one(&scene, 7);
     scene.start([0]);
     scene.wire(vec![frame(7, 1), frame(8, 1)]);
     scene.finish();
@@ -143,12 +147,7 @@ fn page_reuse() {
     options.posted_max = 96;
     (options.net.rcv_queue, options.net.rcv_full_drops) = (1, true);
     let scene = Scene::open(&options);
-    for number in 0..20 {
-        scene.device.run_wire(vec![frame(number, 1)]);
-        scene.take_interrupts(0);
-        while scene.net.do_softirq() {}
-        scene.device.settle();
-    }
+    receive_one_by_one(&scene, 20);
     scene.emit_rest(false);
 }
 
@@ -158,14 +157,8 @@ fn page_reader() {
     options.posted_max = 64;
     options.net.keep = pollproof_netcore::Keep::Bytes;
     (options.net.rcv_queue, options.net.rcv_full_drops) = (1, true);
-    let scene = Scene::open(&options);
-    for number in 0..7 {
-        scene.device.run_wire(vec![frame(number, 1)]);
-        scene.take_interrupts(0);
-        while scene.net.do_softirq() {}
-        scene.device.settle();
-    }
-    let mut scene = scene;
+    let mut scene = Scene::open(&options);
+    receive_one_by_one(&scene, 7);
     scene.device.run_wire(vec![frame(7, 1)]);
     scene.start([0]);
     scene.actor(1, |net, _| net.read_sockets());
@@ -178,10 +171,7 @@ fn moderation() {
     options.nic.itr = pollproof_ixgbe::ItrSetting::Usecs(50);
     options.nic.weight = 1;
     let mut scene = Scene::open(&options);
-    scene.device.run_wire(frames(1, 1));
-    scene.take_interrupts(0);
-    while scene.net.do_softirq() {}
-    scene.device.settle();
+    receive_one_by_one(&scene, 1);
     scene.start([0]);
     scene.period_passes();
     scene.wire(vec![frame(1, 1), frame(2, 1)]);
