@@ -1,6 +1,7 @@
 //! Scenarios of questions about `napi_hash` and about the barrier after DD.
 
 use super::hash::{add, join_all, lookup, on};
+use super::macros::scenario;
 use super::{bare_net_of, GRAPHS};
 use pollproof_bench::scenario::Scenario;
 use pollproof_netcore::NetOptions;
@@ -56,39 +57,30 @@ fn no_barrier() {
     device.join();
 }
 
-macro_rules! asked {
-    ($name:ident, $id:literal, $threads:literal, $body:expr, $about:literal) => {
-        #[doc = $about]
-        pub const $name: Scenario = Scenario {
-            id: $id,
-            about: $about,
-            threads: $threads,
-            body: $body,
-            engines: GRAPHS,
-            must_reach: &[],
-            loom_preemptions: None,
-        };
-    };
-}
-
-asked!(
+scenario!(
     HASHED_BEFORE_LOCK,
     "hash/hashed-before-lock",
+    GRAPHS,
     3,
     hashed_before_lock,
+    &[],
     "A context is removed while it is added, marked before the lock is taken."
 );
-asked!(
+scenario!(
     RE_ADD_WITHOUT_GRACE,
     "hash/re-add",
+    GRAPHS,
     3,
     re_add,
+    &[],
     "A context moves to another bucket without a grace period while a reader stands on it."
 );
-asked!(
+scenario!(
     DD_NO_BARRIER,
     "ixgbe/no-barrier",
+    GRAPHS,
     2,
     no_barrier,
+    &[],
     "Two words of a descriptor are read with no barrier in between."
 );

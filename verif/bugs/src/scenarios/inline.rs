@@ -1,6 +1,7 @@
 //! A CPU as it is: process context, its interrupts in line, its softirqs when they are left. No
 //! interrupt handler runs beside the code that it interrupted.
 
+use super::macros::scenario;
 use super::GRAPHS;
 use pollproof_bench::explored::{frames, Scene, SceneOptions};
 use pollproof_bench::scenario::Scenario;
@@ -27,24 +28,10 @@ fn busy_poll() {
     scene.finish();
 }
 
-macro_rules! scenario {
-    ($name:ident, $id:literal, $threads:literal, $body:expr, $reach:expr, $about:literal) => {
-        #[doc = $about]
-        pub const $name: Scenario = Scenario {
-            id: $id,
-            about: $about,
-            threads: $threads,
-            body: $body,
-            engines: GRAPHS,
-            must_reach: $reach,
-            loom_preemptions: None,
-        };
-    };
-}
-
 scenario!(
     INLINE_STOP,
     "mlx4/inline-stop",
+    GRAPHS,
     4,
     stop,
     &[("DISABLE-MEANS-DISABLED", "disabled")],
@@ -53,6 +40,7 @@ scenario!(
 scenario!(
     INLINE_BUSY_POLL,
     "mlx4/inline-busy-poll",
+    GRAPHS,
     4,
     busy_poll,
     &[("PACKET-CONSERVATION", "delivered")],

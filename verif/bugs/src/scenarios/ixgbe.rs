@@ -1,7 +1,7 @@
 //! One ixgbe port with its 82599, interrupts and CPUs as agents: receiving. Busy polling, the
 //! control path and sending have files of their own.
 
-use super::ixgbe_macro::scenario;
+use super::macros::scenario;
 use super::{EXPLORE, GRAPHS};
 use pollproof_bench::explored::{frame, frames, IxgbeScene as Scene, SceneOptions, DEVICE_CPU};
 use pollproof_bench::scenario::Scenario;

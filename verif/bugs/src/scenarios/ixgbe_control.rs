@@ -2,7 +2,7 @@
 //! watchdog, the shared line.
 
 use super::ixgbe::{at_once, Options, RECEIVED};
-use super::ixgbe_macro::scenario;
+use super::macros::scenario;
 use super::{EXPLORE, GRAPHS};
 use pollproof_bench::explored::{frames, start_port, IxgbeScene as Scene, DEVICE_CPU};
 use pollproof_bench::scenario::Scenario;

@@ -2,7 +2,7 @@
 //! with the lock in its three historical forms.
 
 use super::ixgbe::{at_once, Options};
-use super::ixgbe_macro::scenario;
+use super::macros::scenario;
 use super::{EXPLORE, GRAPHS};
 use pollproof_bench::explored::{frames, IxgbeScene as Scene};
 use pollproof_bench::scenario::Scenario;

@@ -2,7 +2,7 @@
 //! believes in a hang.
 
 use super::ixgbe::Options;
-use super::ixgbe_macro::scenario;
+use super::macros::scenario;
 use super::{EXPLORE, GRAPHS};
 use pollproof_bench::explored::IxgbeScene as Scene;
 use pollproof_bench::scenario::Scenario;

@@ -1,5 +1,6 @@
 //! One mlx4 port with its device, interrupts and CPUs as agents.
 
+use super::macros::scenario;
 use super::EXPLORE;
 use pollproof_bench::explored::{frame, frames, start_port, Scene, SceneOptions, DEVICE_CPU};
 use pollproof_bench::scenario::Scenario;
@@ -199,24 +200,10 @@ const RECEIVED: &[(&str, &str)] = &[
     ("VALID-BEFORE-USE", "consumed"),
 ];
 
-macro_rules! scenario {
-    ($name:ident, $id:literal, $threads:literal, $body:expr, $reach:expr, $about:literal) => {
-        #[doc = $about]
-        pub const $name: Scenario = Scenario {
-            id: $id,
-            about: $about,
-            threads: $threads,
-            body: $body,
-            engines: EXPLORE,
-            must_reach: $reach,
-            loom_preemptions: None,
-        };
-    };
-}
-
 scenario!(
     RX,
     "mlx4/rx",
+    EXPLORE,
     4,
     || receive(2),
     RECEIVED,
@@ -225,6 +212,7 @@ scenario!(
 scenario!(
     WRAP,
     "mlx4/wrap",
+    EXPLORE,
     4,
     || receive(3),
     RECEIVED,
@@ -233,6 +221,7 @@ scenario!(
 scenario!(
     FULL_BUDGET,
     "mlx4/full-budget",
+    EXPLORE,
     4,
     full_budget,
     &[("NAPI-BUDGET", "full-budget"), ("NAPI-BUDGET", "completed"), ("NO-LOST-WORK", "rest")],
@@ -241,6 +230,7 @@ scenario!(
 scenario!(
     AFFINITY,
     "mlx4/affinity",
+    EXPLORE,
     6,
     affinity,
     &[("NAPI-BUDGET", "full-budget"), ("HONEST-WORK", "completed"), ("NO-LOST-WORK", "rest")],
@@ -249,6 +239,7 @@ scenario!(
 scenario!(
     STOP,
     "mlx4/stop",
+    EXPLORE,
     5,
     stop,
     &[("DISABLE-MEANS-DISABLED", "disabled")],
@@ -257,6 +248,7 @@ scenario!(
 scenario!(
     STOP_THREADED,
     "mlx4/stop-threaded",
+    EXPLORE,
     6,
     stop_threaded,
     &[("DISABLE-MEANS-DISABLED", "disabled")],
@@ -265,6 +257,7 @@ scenario!(
 scenario!(
     OPEN,
     "mlx4/open",
+    EXPLORE,
     5,
     open,
     RECEIVED,
@@ -273,15 +266,17 @@ scenario!(
 scenario!(
     OPEN_BUSY_POLL,
     "mlx4/open-busy-poll",
+    EXPLORE,
     4,
     open_busy_poll,
     &[("NAPI-ID", "found")],
     "The port is opened while a socket polls by an id that it has from before."
 );
-scenario!(OOM, "mlx4/oom", 5, oom, RECEIVED, "Memory runs out until the ring is empty.");
+scenario!(OOM, "mlx4/oom", EXPLORE, 5, oom, RECEIVED, "Memory runs out until the ring is empty.");
 scenario!(
     MODERATION,
     "mlx4/moderation",
+    EXPLORE,
     5,
     moderation,
     RECEIVED,
@@ -290,6 +285,7 @@ scenario!(
 scenario!(
     OOM_STOP,
     "mlx4/oom-stop",
+    EXPLORE,
     5,
     oom_stop,
     &[("DISABLE-MEANS-DISABLED", "disabled"), ("PACKET-CONSERVATION", "delivered")],
@@ -298,6 +294,7 @@ scenario!(
 scenario!(
     TIMER,
     "mlx4/deferred-irq",
+    EXPLORE,
     6,
     timer,
     RECEIVED,
@@ -306,6 +303,7 @@ scenario!(
 scenario!(
     NETPOLL,
     "mlx4/netpoll",
+    EXPLORE,
     3,
     netpoll,
     &[("NAPI-BUDGET", "zero-budget")],
@@ -314,6 +312,7 @@ scenario!(
 scenario!(
     MASKED_KTHREAD,
     "mlx4/masked-kthread",
+    EXPLORE,
     5,
     masked_kthread,
     RECEIVED,
@@ -322,6 +321,7 @@ scenario!(
 scenario!(
     BUSY_POLL_STOP,
     "mlx4/busy-poll-stop",
+    EXPLORE,
     3,
     busy_poll_stop,
     &[("DISABLE-MEANS-DISABLED", "disabled")],
@@ -330,6 +330,7 @@ scenario!(
 scenario!(
     BUSY_POLLERS,
     "mlx4/busy-pollers",
+    EXPLORE,
     3,
     busy_pollers,
     &[("PACKET-CONSERVATION", "delivered")],
@@ -338,6 +339,7 @@ scenario!(
 scenario!(
     TWO_LISTS_3_18,
     "mlx4/two-lists-3.18",
+    EXPLORE,
     5,
     || two_lists(Era::V3_18),
     &[],
@@ -346,6 +348,7 @@ scenario!(
 scenario!(
     TWO_LISTS_6_12,
     "mlx4/two-lists-6.12",
+    EXPLORE,
     5,
     || two_lists(Era::V6_12),
     &[],

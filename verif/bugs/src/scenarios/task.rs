@@ -1,5 +1,6 @@
 //! A port and what process context does to it: closes it twice, looks after its rings, polls it.
 
+use super::macros::scenario;
 use super::{ENGINES, EXPLORE};
 use pollproof_bench::explored::{frame, frames, Scene, SceneOptions};
 use pollproof_bench::scenario::Scenario;
@@ -64,24 +65,10 @@ fn busy_loop_rx() {
     scene.finish();
 }
 
-macro_rules! scenario {
-    ($name:ident, $id:literal, $threads:literal, $body:expr, $reach:expr, $about:literal) => {
-        #[doc = $about]
-        pub const $name: Scenario = Scenario {
-            id: $id,
-            about: $about,
-            threads: $threads,
-            body: $body,
-            engines: EXPLORE,
-            must_reach: $reach,
-            loom_preemptions: None,
-        };
-    };
-}
-
 scenario!(
     STOP_TWICE,
     "mlx4/stop-twice",
+    EXPLORE,
     2,
     stop_twice,
     &[("DISABLE-MEANS-DISABLED", "disabled")],
@@ -90,6 +77,7 @@ scenario!(
 scenario!(
     SERVICE_TASK,
     "mlx4/service-task",
+    EXPLORE,
     5,
     service_task,
     &[("PACKET-CONSERVATION", "delivered"), ("NO-LOST-WORK", "rest"), ("SOFTIRQ-RUNS", "raised")],
@@ -98,6 +86,7 @@ scenario!(
 scenario!(
     BUSY_LOOP_RX,
     "mlx4/busy-loop-rx",
+    EXPLORE,
     5,
     busy_loop_rx,
     &[("PACKET-CONSERVATION", "delivered"), ("NO-LOST-WORK", "rest"), ("NAPI-OWNER", "busy")],

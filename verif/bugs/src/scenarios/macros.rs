@@ -1,4 +1,4 @@
-//! The macro that writes a scenario of ixgbe down.
+//! The macro that writes a scenario with a device down.
 
 /// A scenario with its name, id, engines, threads, body, points that must be reached and text.
 macro_rules! scenario {
