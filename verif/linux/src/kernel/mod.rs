@@ -1,0 +1,1 @@
+//! The kernels: built once from Debian's source package, kept in the user's cache.
