@@ -1,0 +1,174 @@
+//! The far side of the cable: frames that are to come, what the driver sent, and by-hand acts.
+
+use pollproof_wire::Frame;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// UDP port to which the guest says that it is ready for the next phase.
+pub const MARK_PORT: u16 = 46_517;
+
+/// Something that is done to the port by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// The cable is pulled out, or plugged in.
+    Cable(bool),
+    /// The function leaves the bus.
+    Remove,
+}
+
+/// What the street does when the guest says that it is ready for phase n.
+#[derive(Clone, Debug, Default)]
+pub struct Phase {
+    /// Frames, each so long after the mark, picoseconds; in that order.
+    pub frames: Vec<(u64, Arc<[u8]>)>,
+    /// Acts, each so long after the mark.
+    pub acts: Vec<(u64, Act)>,
+}
+
+/// A frame that the driver sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentFrame {
+    /// When it was on the wire, picoseconds.
+    pub at_ps: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Somebody at the other end, who answers.
+pub trait Partner {
+    /// The driver sent a frame; answers come so long after it, picoseconds.
+    fn answer(&mut self, sent: &SentFrame) -> Vec<(u64, Arc<[u8]>)>;
+}
+
+/// Frames that may be on their way at once.
+const COMING_MAX: usize = 1 << 20;
+
+/// State of the street.
+#[derive(Default)]
+pub struct Street {
+    phases: VecDeque<Phase>,
+    frames: VecDeque<(u64, Arc<[u8]>)>,
+    acts: VecDeque<(u64, Act)>,
+    number: u64,
+    /// Frames that the driver sent, marks apart.
+    pub sent: Vec<SentFrame>,
+    /// Frames that arrived at the port, by number.
+    pub arrived: Vec<(u64, Arc<[u8]>)>,
+    /// Marks that were seen, and when.
+    pub marks: Vec<u64>,
+    partner: Option<Box<dyn Partner>>,
+}
+
+impl Street {
+    /// A street with these phases.
+    pub fn new(phases: Vec<Phase>, partner: Option<Box<dyn Partner>>) -> Self {
+        Self { phases: phases.into(), partner, ..Self::default() }
+    }
+
+    /// When the next frame arrives.
+    pub fn frame_ps(&self) -> Option<u64> {
+        self.frames.front().map(|(at_ps, _)| *at_ps)
+    }
+
+    /// When the next act is done.
+    pub fn act_ps(&self) -> Option<u64> {
+        self.acts.front().map(|(at_ps, _)| *at_ps)
+    }
+
+    /// The next frame.
+    pub fn pop_frame(&mut self, now_ps: u64) -> Option<Frame> {
+        let (_, bytes) = self.frames.pop_front()?;
+        let frame = Frame::new(self.number, bytes.clone());
+        self.number += 1;
+        self.arrived.push((now_ps, bytes));
+        Some(frame)
+    }
+
+    /// The next act.
+    pub fn pop_act(&mut self) -> Option<Act> {
+        self.acts.pop_front().map(|(_, act)| act)
+    }
+
+    /// Whether nothing is to come but by answers.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty() && self.acts.is_empty()
+    }
+
+    /// A frame comes at this time, behind those that are on their way at that time.
+    pub fn send(&mut self, at_ps: u64, bytes: Arc<[u8]>) {
+        if self.frames.len() < COMING_MAX {
+            let behind = self.frames.partition_point(|(ps, _)| *ps <= at_ps);
+            self.frames.insert(behind, (at_ps, bytes));
+        }
+    }
+
+    /// The driver sent a frame.
+    pub fn take(&mut self, now_ps: u64, bytes: Vec<u8>, mut delay_ps: impl FnMut() -> u64) {
+        if is_mark(&bytes) {
+            self.marks.push(now_ps);
+            let phase = self.phases.pop_front().unwrap_or_default();
+            for (after_ps, frame) in phase.frames {
+                let at_ps = now_ps.saturating_add(after_ps).saturating_add(delay_ps());
+                self.send(at_ps, frame);
+            }
+            let acts = phase.acts.into_iter();
+            self.acts.extend(acts.map(|(after_ps, act)| (now_ps.saturating_add(after_ps), act)));
+            return;
+        }
+        let sent = SentFrame { at_ps: now_ps, bytes };
+        let answers = self.partner.as_mut().map(|partner| partner.answer(&sent));
+        for (after_ps, frame) in answers.unwrap_or_default() {
+            self.send(now_ps.saturating_add(after_ps).saturating_add(delay_ps()), frame);
+        }
+        self.sent.push(sent);
+    }
+}
+
+/// Whether the guest says by this frame that it is ready: UDP over IPv4 without options.
+fn is_mark(bytes: &[u8]) -> bool {
+    let is_udp = bytes.get(12..15) == Some(&[8, 0, 0x45]) && bytes.get(23) == Some(&17);
+    is_udp && bytes.get(36..38) == Some(&MARK_PORT.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark() -> Vec<u8> {
+        let mut bytes = vec![0; 60];
+        bytes[12..15].copy_from_slice(&[8, 0, 0x45]);
+        bytes[23] = 17;
+        bytes[36..38].copy_from_slice(&MARK_PORT.to_be_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_mark_starts_the_next_phase_and_is_no_frame() {
+        let frame: Arc<[u8]> = Arc::from(&[1_u8; 60][..]);
+        let phase = Phase {
+            frames: vec![(10, frame.clone()), (20, frame)],
+            acts: vec![(15, Act::Cable(false))],
+        };
+        let mut street = Street::new(vec![phase], None);
+        street.take(100, vec![0; 60], || 0);
+        assert!(street.is_empty());
+        street.take(200, mark(), || 5);
+        assert_eq!((street.frame_ps(), street.act_ps()), (Some(215), Some(215)));
+        assert_eq!((street.sent.len(), &street.marks[..]), (1, &[200][..]));
+        street.take(300, mark(), || 0);
+        assert_eq!(street.marks.len(), 2);
+        assert_eq!(street.pop_frame(215).map(|f| f.number), Some(0));
+        assert_eq!(street.pop_act(), Some(Act::Cable(false)));
+    }
+
+    #[test]
+    fn frames_keep_the_order_of_their_times() {
+        let mut street = Street::default();
+        for (at_ps, byte) in [(30, 1), (10, 2), (30, 3), (20, 4)] {
+            street.send(at_ps, Arc::from(&[byte; 60][..]));
+        }
+        let order: Vec<u8> =
+            std::iter::from_fn(|| street.pop_frame(0)).map(|f| f.bytes[0]).collect();
+        assert_eq!(order, [2, 4, 1, 3]);
+    }
+}
