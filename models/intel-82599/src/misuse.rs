@@ -28,7 +28,7 @@ pub enum Misuse {
     TailBeforeEnable,
     /// Buffer size 0 in SRRCTL.
     BufferSize,
-    /// Header address with bit 0 set (7.1.6.1).
+    /// Header address with bit 0 set, where headers are split (7.1.6.1).
     HeaderAddress,
     /// Buffer address 0.
     NullBuffer,

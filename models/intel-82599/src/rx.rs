@@ -405,8 +405,10 @@ impl Intel82599 {
         if address(&taken.1) == 0 {
             self.tell(Misuse::NullBuffer, at);
         }
-        let legacy = srrctl >> queue::DESCTYPE_SHIFT & 7 == 0;
-        if !legacy && dword(&taken.1, 2) & 1 != 0 {
+        // Only a queue that splits headers looks at the second address: Linux leaves there what was
+        // written back, DD included, and clears the length alone (`ixgbe_alloc_rx_buffers`).
+        let splits = srrctl >> queue::DESCTYPE_SHIFT & 7 > 1;
+        if splits && dword(&taken.1, 2) & 1 != 0 {
             self.tell(Misuse::HeaderAddress, at);
         }
         Some(taken)
