@@ -78,10 +78,18 @@ fn system(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BootErro
 /// What a kernel said.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
-    /// Standard output: what the guest prints.
+    /// Standard output: what the guest prints, and the kernel's log.
     pub console: String,
-    /// Standard error: the kernel's log.
+    /// Standard error: what the kernel says before it has a console.
     pub log: String,
+}
+
+impl Output {
+    /// What the kernel said: its log shares the console with the guest, whose lines begin with `@`.
+    pub fn kernel_log(&self) -> String {
+        let lines = self.console.lines().filter(|line| !line.starts_with('@'));
+        lines.chain(self.log.lines()).flat_map(|line| [line, "\n"]).collect()
+    }
 }
 
 /// A kernel that runs; it is killed with this value.
@@ -149,7 +157,9 @@ impl Boot {
     }
 
     fn spawn(&self, dir: &PrivateDir) -> Result<Running, BootError> {
-        let mut command = Command::new(&self.kernel);
+        // It is started in another folder.
+        let kernel = std::path::absolute(&self.kernel).map_err(system("kernel", &self.kernel))?;
+        let mut command = Command::new(kernel);
         command
             .args(self.arguments())
             .current_dir(dir.path())

@@ -7,17 +7,21 @@
 
 pub mod boot;
 pub mod calendar;
+pub mod capture;
 pub mod command;
 pub mod kernel;
 pub mod log;
 pub mod memory;
 pub mod nic;
+pub mod packets;
 pub mod pci;
 pub mod private;
 pub mod run;
+pub mod search;
 pub mod serve;
 mod start;
 pub mod timing;
+pub mod traffic;
 pub mod vhost;
 pub mod wall;
 pub mod world;

@@ -185,9 +185,10 @@ pub fn run(options: RunOptions) -> Result<RunReport, BootError> {
         let served = server.serve(running.gone());
         (Some(server.world), served.err())
     });
+    let is_over = world.as_ref().is_some_and(|world| world.street.is_over());
     let status = match error {
-        None => running.wait(FAREWELL),
-        Some(_) => None,
+        None if !is_over => running.wait(FAREWELL),
+        _ => None,
     };
     let (killed, output) = running.end();
     let status = status.or(killed);
@@ -206,7 +207,7 @@ fn report(
     output: Output,
     watch: &mut Watch,
 ) -> RunReport {
-    let log_reports = log::reports(&output.log);
+    let log_reports = log::reports(&output.kernel_log());
     let mut report = RunReport {
         output,
         finished,

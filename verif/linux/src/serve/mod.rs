@@ -128,7 +128,7 @@ impl<N: Nic> Server<N> {
                 Time::Real(_) => self.step_real(gone)?,
                 Time::Simulated(..) => self.step_simulated(gone)?,
             };
-            if !goes_on {
+            if !goes_on || self.world.street.is_over() {
                 return Ok(());
             }
         }

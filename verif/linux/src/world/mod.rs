@@ -11,7 +11,7 @@ mod access;
 mod street;
 mod watch;
 
-pub use street::{Act, Partner, Phase, SentFrame, Street, MARK_PORT};
+pub use street::{Act, Coming, Partner, Phase, SentFrame, Street, MARK_PORT};
 
 use crate::memory::SharedMemory;
 use crate::nic::Nic;
@@ -93,6 +93,7 @@ enum Source {
     Answer,
     Street,
     Act,
+    Deadline,
 }
 
 impl<N: Nic> World<N> {
@@ -139,6 +140,7 @@ impl<N: Nic> World<N> {
             (self.answers.front().map(|a| a.due_ps), Source::Answer),
             (self.street.frame_ps(), Source::Street),
             (self.street.act_ps(), Source::Act),
+            (self.street.deadline_ps(), Source::Deadline),
         ];
         all.into_iter().filter_map(|(ps, source)| Some((ps?, source))).min()
     }
@@ -211,6 +213,7 @@ impl<N: Nic> World<N> {
                 Some(Act::Remove) => self.remove(),
                 None => {}
             },
+            Source::Deadline => self.street.expire(self.now_ps, &mut self.timing),
         }
         self.pull();
     }
@@ -218,8 +221,7 @@ impl<N: Nic> World<N> {
     /// What the device wants goes on its way.
     fn pull(&mut self) {
         while let Some(bytes) = self.nic.pop_frame() {
-            let timing = &mut self.timing;
-            self.street.take(self.now_ps, bytes, || timing.extra_ps(Point::Wire));
+            self.street.take(self.now_ps, bytes, &mut self.timing);
         }
         while self.function.may_master() {
             let Some(request) = self.nic.pop() else { break };

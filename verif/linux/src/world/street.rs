@@ -1,5 +1,6 @@
 //! The far side of the cable: frames that are to come, what the driver sent, and by-hand acts.
 
+use crate::timing::{Plan, Point, Timing};
 use pollproof_wire::Frame;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub enum Act {
 #[derive(Clone, Debug, Default)]
 pub struct Phase {
     /// Frames, each so long after the mark, picoseconds; in that order.
-    pub frames: Vec<(u64, Arc<[u8]>)>,
+    pub frames: Coming,
     /// Acts, each so long after the mark.
     pub acts: Vec<(u64, Act)>,
 }
@@ -34,14 +35,44 @@ pub struct SentFrame {
     pub bytes: Vec<u8>,
 }
 
+/// Frames, each with the time from now on after which it comes, picoseconds.
+pub type Coming = Vec<(u64, Arc<[u8]>)>;
+
 /// Somebody at the other end, who answers.
 pub trait Partner {
-    /// The driver sent a frame; answers come so long after it, picoseconds.
-    fn answer(&mut self, sent: &SentFrame) -> Vec<(u64, Arc<[u8]>)>;
+    /// The driver sent a frame.
+    fn answer(&mut self, sent: &SentFrame) -> Coming;
+
+    /// The guest says that it is ready.
+    fn begin(&mut self, _now_ps: u64) -> Coming {
+        Vec::new()
+    }
+
+    /// When the partner loses patience.
+    fn deadline_ps(&self) -> Option<u64> {
+        None
+    }
+
+    /// That time has come.
+    fn expire(&mut self, _now_ps: u64) -> Coming {
+        Vec::new()
+    }
+
+    /// Delays that hold from here on.
+    fn take_plan(&mut self) -> Option<Plan> {
+        None
+    }
+
+    /// Nothing more is wanted of the run.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// Frames that may be on their way at once.
 const COMING_MAX: usize = 1 << 20;
+/// Frames of the driver that are kept.
+const SENT_MAX: usize = 1 << 20;
 
 /// State of the street.
 #[derive(Default)]
@@ -103,24 +134,61 @@ impl Street {
     }
 
     /// The driver sent a frame.
-    pub fn take(&mut self, now_ps: u64, bytes: Vec<u8>, mut delay_ps: impl FnMut() -> u64) {
+    pub fn take(&mut self, now_ps: u64, bytes: Vec<u8>, timing: &mut Timing) {
         if is_mark(&bytes) {
             self.marks.push(now_ps);
             let phase = self.phases.pop_front().unwrap_or_default();
-            for (after_ps, frame) in phase.frames {
-                let at_ps = now_ps.saturating_add(after_ps).saturating_add(delay_ps());
-                self.send(at_ps, frame);
-            }
+            self.coming(now_ps, phase.frames, timing);
             let acts = phase.acts.into_iter();
             self.acts.extend(acts.map(|(after_ps, act)| (now_ps.saturating_add(after_ps), act)));
+            self.ask(now_ps, timing, |partner| partner.begin(now_ps));
             return;
         }
         let sent = SentFrame { at_ps: now_ps, bytes };
-        let answers = self.partner.as_mut().map(|partner| partner.answer(&sent));
-        for (after_ps, frame) in answers.unwrap_or_default() {
-            self.send(now_ps.saturating_add(after_ps).saturating_add(delay_ps()), frame);
+        self.ask(now_ps, timing, |partner| partner.answer(&sent));
+        if self.sent.len() < SENT_MAX {
+            self.sent.push(sent);
         }
-        self.sent.push(sent);
+    }
+
+    /// When the partner loses patience.
+    pub fn deadline_ps(&self) -> Option<u64> {
+        self.partner.as_ref().and_then(|partner| partner.deadline_ps())
+    }
+
+    /// That time has come.
+    pub fn expire(&mut self, now_ps: u64, timing: &mut Timing) {
+        self.ask(now_ps, timing, |partner| partner.expire(now_ps));
+    }
+
+    /// Whether the partner wants no more of the run.
+    pub fn is_over(&self) -> bool {
+        self.partner.as_ref().is_some_and(|partner| partner.is_over())
+    }
+
+    /// Lets the partner do something, and what it sends come.
+    fn ask(
+        &mut self,
+        now_ps: u64,
+        timing: &mut Timing,
+        what: impl FnOnce(&mut dyn Partner) -> Coming,
+    ) {
+        let Some(partner) = &mut self.partner else { return };
+        let coming = what(partner.as_mut());
+        if let Some(plan) = partner.take_plan() {
+            timing.switch(plan);
+        }
+        self.coming(now_ps, coming, timing);
+    }
+
+    fn coming(&mut self, now_ps: u64, coming: Coming, timing: &mut Timing) {
+        // A cable does not reorder.
+        let mut last_ps = 0;
+        for (after_ps, frame) in coming {
+            let extra_ps = timing.extra_ps(Point::Wire);
+            last_ps = now_ps.saturating_add(after_ps).saturating_add(extra_ps).max(last_ps);
+            self.send(last_ps, frame);
+        }
     }
 }
 
@@ -150,12 +218,13 @@ mod tests {
             acts: vec![(15, Act::Cable(false))],
         };
         let mut street = Street::new(vec![phase], None);
-        street.take(100, vec![0; 60], || 0);
+        let mut timing = Timing::new("wire=1".parse().expect("a plan"));
+        street.take(100, vec![0; 60], &mut timing);
         assert!(street.is_empty());
-        street.take(200, mark(), || 5);
-        assert_eq!((street.frame_ps(), street.act_ps()), (Some(215), Some(215)));
+        street.take(200, mark(), &mut timing);
+        assert_eq!((street.frame_ps(), street.act_ps()), (Some(1210), Some(215)));
         assert_eq!((street.sent.len(), &street.marks[..]), (1, &[200][..]));
-        street.take(300, mark(), || 0);
+        street.take(300, mark(), &mut timing);
         assert_eq!(street.marks.len(), 2);
         assert_eq!(street.pop_frame(215).map(|f| f.number), Some(0));
         assert_eq!(street.pop_act(), Some(Act::Cable(false)));
