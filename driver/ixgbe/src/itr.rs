@@ -2,7 +2,8 @@
 //!
 //! An interval is kept in microseconds. Few packets an interval mean that somebody waits for each:
 //! the interval follows their size. Many mean that a longer one costs nobody anything. Each poll is
-//! a step; when the last was more than a jiffy ago (4 ms here) its counts say nothing about now.
+//! a step; when the last was more than a jiffy ago (4 ms here) its counts say nothing about now,
+//! and the interval begins anew.
 //! Left out: the slower link speeds.
 
 use pollproof_regs::ixgbe::eitr;
@@ -70,11 +71,14 @@ impl Container {
     /// `ixgbe_update_itr`: `eitr` is the interval of the vector as the register has it.
     pub fn update_itr(&self, eitr: u32, now_ns: u64) {
         let jiffy = (now_ns / JIFFY_NS) as u32;
-        if jiffy <= self.next_update.load(Relaxed) {
+        let next = if jiffy <= self.next_update.load(Relaxed) {
             let seen =
                 Traffic { packets: self.packets.load(Relaxed), bytes: self.bytes.load(Relaxed) };
-            self.itr.store(next_interval(seen, eitr >> 2, self.itr.load(Relaxed)), Relaxed);
-        }
+            next_interval(seen, eitr >> 2, self.itr.load(Relaxed))
+        } else {
+            MIN_US | LATENCY
+        };
+        self.itr.store(next, Relaxed);
         self.next_update.store(jiffy + 1, Relaxed);
         self.packets.store(0, Relaxed);
         self.bytes.store(0, Relaxed);
@@ -108,7 +112,7 @@ fn by_size(seen: Traffic, latency: bool) -> u32 {
         0..=60 => 5120,
         61..=316 => 40 * average + 2720,
         317..=1084 => 15 * average + 11_452,
-        1085..=1968 => 5 * average + 22_420,
+        1085..1968 => 5 * average + 22_420,
         _ => 32_256,
     };
     let wait = if latency { wait / 2 } else { wait };
@@ -156,6 +160,8 @@ mod tests {
         assert_eq!(step(300, 300 * 60, 50), 20);
         assert_eq!(step(300, 300 * 1500, 50), 118);
         assert_eq!(step(0, 0, 50), LATENCY | 52, "the mode stays");
+        assert_eq!(step(300, 300 * 1967, 50), 126);
+        assert_eq!(step(300, 300 * 1968, 50), 126, "the slope ends before");
     }
 
     #[test]
@@ -171,7 +177,9 @@ mod tests {
         c.update_itr(200, 5_000_000);
         assert_eq!(c.itr(), 118, "the next jiffy");
         c.update_itr(200, 20_000_000);
-        assert_eq!(c.itr(), 118, "after a pause nothing changes");
+        assert_eq!(c.itr(), LATENCY | MIN_US, "after a pause it begins anew");
+        c.add(many);
+        c.update_itr(200, 20_000_000);
         let idle = Container::default();
         assert_eq!(wanted(&c, &idle), 118 << 2, "what waits yields to what comes in bulk");
         assert_eq!(wanted(&idle, &idle), 40);
