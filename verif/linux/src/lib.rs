@@ -9,6 +9,7 @@ pub mod boot;
 pub mod calendar;
 pub mod capture;
 pub mod command;
+pub mod conformance;
 pub mod kernel;
 pub mod log;
 pub mod memory;

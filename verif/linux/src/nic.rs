@@ -100,6 +100,10 @@ pub trait Nic {
     fn ring_of_tail(&self, bar: u8, offset: u64) -> Option<RingView>;
     /// The ring that this write of a register switches on.
     fn ring_enabled_by(&self, bar: u8, offset: u64, value: u32) -> Option<RingView>;
+    /// The ring that this write of a register switches off.
+    fn ring_disabled_by(&self, bar: u8, offset: u64, value: u32) -> Option<RingView>;
+    /// Whether this write resets the function, and with it all rings.
+    fn is_reset_by(&self, bar: u8, offset: u64, value: u32) -> bool;
     /// Frames inside it.
     fn held(&self) -> u64;
     /// What the driver did wrong, in words, and how often.
@@ -189,6 +193,16 @@ impl Nic for Intel82599 {
         let was_on = self.peek(offset as u32) & ixgbe::queue::ENABLE != 0;
         let goes_on = is_control && !was_on && value & ixgbe::queue::ENABLE != 0;
         goes_on.then(|| ring_view(self, queue, receives))
+    }
+    fn ring_disabled_by(&self, bar: u8, offset: u64, value: u32) -> Option<RingView> {
+        let (queue, register, receives) = queue_register(bar, offset)?;
+        let is_control = register == map::RXDCTL - map::RDBAL;
+        let goes_off = is_control && value & ixgbe::queue::ENABLE == 0;
+        goes_off.then(|| ring_view(self, queue, receives))
+    }
+    fn is_reset_by(&self, bar: u8, offset: u64, value: u32) -> bool {
+        let resets = ixgbe::ctrl::RST | ixgbe::ctrl::LNK_RST;
+        bar == pci::BAR_CSR && offset == u64::from(map::CTRL) && value & resets != 0
     }
     fn held(&self) -> u64 {
         self.held()

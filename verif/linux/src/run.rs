@@ -36,6 +36,8 @@ pub struct RunOptions {
     pub plan: Plan,
     /// Device.
     pub device: Params,
+    /// Bus, under simulated time; in real time it takes no time of its own.
+    pub link: LinkParams,
     /// The function leaves the bus at this register access.
     pub remove_at: Option<u64>,
     /// Bounds.
@@ -53,6 +55,7 @@ impl RunOptions {
             partner: None,
             plan: Plan::default(),
             device: board(),
+            link: GEN2_X8,
             remove_at: None,
             limits: Limits::default(),
             keep_events: false,
@@ -171,7 +174,7 @@ pub fn run(options: RunOptions) -> Result<RunReport, BootError> {
     let watch = Rc::new(RefCell::new(Watch::new(options.keep_events)));
     let street = Street::new(options.phases, options.partner);
     let (time, link) = match doors.time {
-        Some(socket) => (Time::Simulated(socket, Calendar::default()), GEN2_X8),
+        Some(socket) => (Time::Simulated(socket, Calendar::default()), options.link),
         None => (Time::Real(Wall::start()), LinkParams::zero()),
     };
     let mut world = World::new(Intel82599::new(options.device), street, options.plan, link);

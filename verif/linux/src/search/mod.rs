@@ -1,6 +1,6 @@
-//! Exploration by time: episodes in one boot, each with delays of its own, and a reply due for every
-//! datagram. Under simulated time the kernel is a function of the delays, so that an episode that
-//! goes wrong goes wrong again.
+//! Exploration by time: episodes in one boot, each with delays of its own, and a reply due for
+//! every datagram. Under simulated time the kernel is a function of the delays, so that an episode
+//! that goes wrong goes wrong again.
 //!
 //! The driver's steps between two places where it touches a register or waits are one step here;
 //! the device moves in between as the delays say. What that leaves out is in the book.

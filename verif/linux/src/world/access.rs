@@ -6,7 +6,7 @@ use crate::memory::SharedMemory;
 use crate::nic::Nic;
 use crate::pci::Effect;
 use crate::timing::Point;
-use pollproof_events::{emit, set_time_ps, Event};
+use pollproof_events::{emit, Event};
 use pollproof_pcie::Outbound;
 
 impl<N: Nic> World<N> {
@@ -48,7 +48,7 @@ impl<N: Nic> World<N> {
                 let mut rest = &data[..];
                 for (at, len) in units(*offset, data.len() as u32) {
                     let (now, later) = rest.split_at(rest.len().min(len as usize));
-                    self.write(*bar, at, from_le(now), len, kernel_ps);
+                    self.write(memory, *bar, at, from_le(now), len);
                     rest = later;
                 }
                 Ok(Vec::new())
@@ -57,7 +57,7 @@ impl<N: Nic> World<N> {
                 self.begin(memory, kernel_ps)?;
                 for (at, len) in units(*offset, *size) {
                     let value = from_le(&[*byte; 8][..len as usize]);
-                    self.write(*bar, at, value, len, kernel_ps);
+                    self.write(memory, *bar, at, value, len);
                 }
                 Ok(Vec::new())
             }
@@ -87,9 +87,8 @@ impl<N: Nic> World<N> {
         value
     }
 
-    fn write(&mut self, bar: u8, offset: u64, value: u64, bytes: u32, kernel_ps: u64) {
-        set_time_ps(kernel_ps.max(self.now_ps));
-        self.watch.before_write(&self.nic, bar, offset, value as u32);
+    fn write(&mut self, memory: &SharedMemory, bar: u8, offset: u64, value: u64, bytes: u32) {
+        self.watch.before_write(&self.nic, memory, bar, offset, value as u32);
         emit(Event::MmioWrite { bar, offset, value });
         let extra_ps = self.timing.extra_ps(Point::Posted);
         let due_ps = self.now_ps + self.link.params().latency_ps + extra_ps;

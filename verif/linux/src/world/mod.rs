@@ -17,7 +17,7 @@ use crate::memory::SharedMemory;
 use crate::nic::Nic;
 use crate::pci::Function;
 use crate::timing::{Plan, Point, Timing};
-use pollproof_events::{emit, set_time_ps, Event, Owner};
+use pollproof_events::{emit, set_time_ps, Event, Owner, What};
 use pollproof_pcie::{Link, LinkParams, Outbound};
 use std::collections::VecDeque;
 use watch::Watch;
@@ -244,6 +244,9 @@ impl<N: Nic> World<N> {
         match request {
             Outbound::DmaWrite { addr, payload, what } => {
                 emit(Event::DmaWrite { addr, len: payload.len() as u32, what });
+                if what == What::Cqe {
+                    self.watch.before_write_back(addr);
+                }
                 if memory.write(addr, &payload).is_err() {
                     outside(addr, "DMA write outside of memory");
                 }

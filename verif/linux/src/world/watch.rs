@@ -2,18 +2,26 @@
 //! in memory alone, so that the events a driver of ours emits are made here.
 //!
 //! A ring begins with its queue's ENABLE; what the driver gave away is what lies between two writes
-//! of its tail; what came back of a transmit ring is what the device's head has passed. Not seen:
-//! who owns a buffer, and when the driver takes a completed descriptor.
+//! of its tail; what came back of a transmit ring is what the device's head has passed. A receive
+//! buffer is the device's from the tail to the write-back of its descriptor. Not seen: whose it is
+//! then, and when the driver takes a completed descriptor.
 
+use crate::memory::SharedMemory;
 use crate::nic::{Nic, RingView};
-use pollproof_events::{emit, Event, TailRing};
+use pollproof_events::{emit, Event, Owner, TailRing};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug)]
+const DESCRIPTOR_BYTES: u64 = 16;
+
+#[derive(Clone, Debug)]
 struct Ring {
+    base: u64,
     entries: u32,
     tail: u32,
     head: u32,
+    queue: Option<u32>,
+    /// Buffer of each descriptor that the device has.
+    buffers: BTreeMap<u32, u64>,
 }
 
 /// Rings by the offset of their tail.
@@ -24,16 +32,42 @@ pub(super) struct Watch {
 
 impl Watch {
     /// The driver is about to write a register.
-    pub(super) fn before_write<N: Nic>(&mut self, nic: &N, bar: u8, offset: u64, value: u32) {
+    pub(super) fn before_write<N: Nic>(
+        &mut self,
+        nic: &N,
+        memory: &SharedMemory,
+        bar: u8,
+        offset: u64,
+        value: u32,
+    ) {
         if let Some(view) = nic.ring_of_tail(bar, offset) {
-            self.tail_moves(&view, value);
+            self.tail_moves(memory, &view, value);
         }
     }
 
     /// A register write is about to reach the device.
     pub(super) fn before_delivery<N: Nic>(&mut self, nic: &N, bar: u8, offset: u64, value: u32) {
-        if let Some(view) = nic.ring_enabled_by(bar, offset, value) {
+        if nic.is_reset_by(bar, offset, value) {
+            let tails: Vec<u64> = self.rings.keys().copied().collect();
+            tails.into_iter().for_each(|tail| self.end(bar, tail));
+        } else if let Some(view) = nic.ring_disabled_by(bar, offset, value) {
+            self.end(bar, view.tail);
+        } else if let Some(view) = nic.ring_enabled_by(bar, offset, value) {
+            self.end(bar, view.tail);
             self.begin(bar, &view);
+        }
+    }
+
+    /// The device is about to write this place: a descriptor of a receive ring comes back.
+    pub(super) fn before_write_back(&mut self, addr: u64) {
+        for ring in self.rings.values_mut().filter(|ring| ring.queue.is_some()) {
+            let Some(offset) = addr.checked_sub(ring.base) else { continue };
+            let index = u32::try_from(offset / DESCRIPTOR_BYTES).unwrap_or(u32::MAX);
+            if index < ring.entries {
+                if let Some(buf) = ring.buffers.remove(&index) {
+                    emit(Event::Own { buf, from: Owner::Device, to: Owner::Free });
+                }
+            }
         }
     }
 
@@ -41,16 +75,26 @@ impl Watch {
         if view.entries == 0 {
             return;
         }
-        let ring = Ring { entries: view.entries, tail: 0, head: 0 };
-        self.rings.insert(view.tail, ring);
         let (tail, entries) = (view.tail, view.entries);
-        emit(Event::TailRing(TailRing { bar, tail, entries, cq: view.receive_queue }));
+        let (base, buffers, queue) = (view.base, BTreeMap::new(), view.receive_queue);
+        let ring = Ring { base, entries, tail: 0, head: 0, queue, buffers };
+        self.rings.insert(tail, ring);
+        emit(Event::TailRing(TailRing { bar, tail, entries, cq: queue }));
     }
 
-    fn tail_moves(&mut self, view: &RingView, to: u32) {
+    /// The queue is off: what it had is the driver's again, and its tail is no doorbell.
+    fn end(&mut self, bar: u8, tail: u64) {
+        let Some(ring) = self.rings.remove(&tail) else { return };
+        for buf in ring.buffers.into_values() {
+            emit(Event::Own { buf, from: Owner::Device, to: Owner::Free });
+        }
+        emit(Event::TailRing(TailRing { bar, tail, entries: ring.entries, cq: ring.queue }));
+    }
+
+    fn tail_moves(&mut self, memory: &SharedMemory, view: &RingView, to: u32) {
         let tail = view.tail;
         let Some(ring) = self.rings.get_mut(&tail) else { return };
-        if view.receive_queue.is_none() && view.head < ring.entries {
+        if ring.queue.is_none() && view.head < ring.entries {
             let count = (view.head + ring.entries - ring.head) % ring.entries;
             ring.head = view.head;
             if count != 0 {
@@ -61,8 +105,26 @@ impl Watch {
             return;
         }
         while ring.tail != to {
-            emit(Event::Descriptor { tail, index: ring.tail, buf: 0 });
-            ring.tail = (ring.tail + 1) % ring.entries;
+            let index = ring.tail;
+            let buf = if ring.queue.is_some() { ring.buffer(memory, index) } else { 0 };
+            if buf != 0 {
+                ring.buffers.insert(index, buf);
+                emit(Event::Own { buf, from: Owner::Free, to: Owner::Device });
+            }
+            emit(Event::Descriptor { tail, index, buf });
+            ring.tail = (index + 1) % ring.entries;
+        }
+    }
+}
+
+impl Ring {
+    /// The buffer that the driver wrote into a descriptor; 0 when it can not be read.
+    fn buffer(&self, memory: &SharedMemory, index: u32) -> u64 {
+        let mut bytes = [0; 8];
+        let at = self.base.wrapping_add(DESCRIPTOR_BYTES * u64::from(index));
+        match memory.read(at, &mut bytes) {
+            Ok(()) => u64::from_le_bytes(bytes),
+            Err(_) => 0,
         }
     }
 }
