@@ -16,7 +16,8 @@ pub struct Args {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 something was checked and nothing found; 1 findings; \
-                          2 usage; 3 inconclusive; 4 nothing selected; 70 internal";
+                          2 usage; 3 inconclusive; 4 nothing selected; \
+                          5 the machine lacks what was asked for; 70 internal";
 
 /// What to do.
 #[derive(Subcommand)]
@@ -41,6 +42,9 @@ pub enum Command {
     Barriers(BarrierArgs),
     /// Sends a capture through a NIC, its driver and the network core.
     Run(RunArgs),
+    /// Unmodified Linux drivers on our devices, in a kernel that is an ordinary process.
+    #[command(subcommand)]
+    Linux(LinuxCommand),
     /// Measures our explorer and our timed runs beside their peers, in work a CPU-second.
     Bench(BenchArgs),
     /// Tells what this machine has and what is missing.
@@ -217,4 +221,28 @@ pub struct RunArgs {
     /// Seed of everything random.
     #[arg(long, default_value_t = 7)]
     pub seed: u64,
+}
+
+/// `linux`.
+#[derive(Subcommand)]
+pub enum LinuxCommand {
+    /// Builds kernels from Debian's source package and keeps them in the user's cache.
+    Build(LinuxBuildArgs),
+}
+
+/// `linux build`.
+#[derive(ClapArgs)]
+pub struct LinuxBuildArgs {
+    /// Which: plain, sanitizers, planted (with bugs that can be switched on) or all.
+    #[arg(long, default_value = "all", value_delimiter = ',')]
+    pub kernel: Vec<String>,
+    /// Folder to keep kernels in, instead of pollproof in the user's cache directory.
+    #[arg(long)]
+    pub cache: Option<PathBuf>,
+    /// Compilers beside each other; one a core without it.
+    #[arg(long)]
+    pub jobs: Option<usize>,
+    /// Keeps source and objects, about 1 GB, so that the next build is faster.
+    #[arg(long)]
+    pub keep_source: bool,
 }

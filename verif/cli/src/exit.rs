@@ -12,6 +12,8 @@ pub const USAGE: u8 = 2;
 pub const INCONCLUSIVE: u8 = 3;
 /// Nothing was selected.
 pub const NOTHING: u8 = 4;
+/// The machine lacks what was asked for.
+pub const ENVIRONMENT: u8 = 5;
 /// Nobody read the output to its end; what a shell gives for SIGPIPE.
 pub const CLOSED_PIPE: i32 = 141;
 /// A fault of the suite itself.

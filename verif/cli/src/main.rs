@@ -8,6 +8,7 @@ mod bench_timed;
 mod check;
 mod exit;
 mod explore;
+mod linux;
 mod one;
 mod progress;
 mod run;
@@ -48,6 +49,7 @@ fn dispatch(args: &args::Args) -> anyhow::Result<u8> {
         Replay { token } => one::replay(token),
         Explore(options) => explore::explore(options, args.quiet),
         Barriers(options) => one::barriers(options, args.quiet),
+        Linux(command) => linux::linux(command, args.quiet),
         Run(options) => run::run(options),
         Bench(options) => bench::bench(options, args.quiet),
         Doctor => Ok(one::doctor()),

@@ -44,10 +44,22 @@ pub fn cpu_seconds() -> f64 {
 
 /// Those of the process that /proc names so.
 pub fn cpu_seconds_of(process: &str) -> Option<f64> {
-    // Fields 14 and 15 of proc(5) stat, in ticks of 1/100 s on every Linux port.
+    two_ticks(process, 14)
+}
+
+/// Processor seconds of the children that this process has waited for, and of theirs.
+pub fn cpu_seconds_of_children() -> f64 {
+    two_ticks("self", 16).unwrap_or(0.0)
+}
+
+/// Two fields of proc(5) stat together, from this one on, which are in ticks of 1/100 s on every
+/// Linux port.
+fn two_ticks(process: &str, field: usize) -> Option<f64> {
     const TICKS_PER_SECOND: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in brackets, is the second field and may hold spaces.
     let after_name = stat.rsplit_once(')')?.1;
-    let ticks = after_name.split_whitespace().skip(11).take(2).map(|f| f.parse::<u64>().ok());
+    let fields = after_name.split_whitespace().skip(field - 3);
+    let ticks = fields.take(2).map(|f| f.parse::<u64>().ok());
     Some(ticks.sum::<Option<u64>>()? as f64 / TICKS_PER_SECOND)
 }

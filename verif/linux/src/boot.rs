@@ -144,6 +144,9 @@ impl Boot {
             "rdinit=/init".to_owned(),
             "con=null".to_owned(),
             "con0=fd:0,fd:1".to_owned(),
+            // The guest writes to the first terminal, the kernel's log goes to the second.
+            "con1=fd:2,fd:2".to_owned(),
+            "console=tty1".to_owned(),
             "uml_dir=.".to_owned(),
             "umid=guest".to_owned(),
             "panic=-1".to_owned(),

@@ -26,3 +26,9 @@ pub mod traffic;
 pub mod vhost;
 pub mod wall;
 pub mod world;
+
+/// FNV-1a of 64 bits, as the guest takes it of what it received.
+pub fn fnv1a(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
