@@ -8,10 +8,11 @@ use crate::OpenError;
 use pollproof_kapi::Below;
 use pollproof_regs::ixgbe::QUEUES;
 use pollproof_regs::ixgbe::{
-    ctrl, ctrl_ext, eec, eerd, eicr, mcst, nvm, queue, rdma, status, swsm,
+    ctrl, ctrl_ext, eec, eerd, eicr, gcr_ext, hlreg0, mcst, nvm, queue, rdma, status, swsm,
 };
 use pollproof_regs::ixgbe_map as map;
 use pollproof_regs::ixgbe_stat as stat;
+use pollproof_sync::bug;
 
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
@@ -98,8 +99,9 @@ impl Hw {
         Ok(sum)
     }
 
-    /// `ixgbe_stop_adapter`: no interrupts, no queues, and nothing on the bus.
-    fn stop_adapter(&self, below: &Below) {
+    /// `ixgbe_stop_adapter`: no interrupts, no queues, and nothing on the bus; false when something
+    /// is still under way there.
+    fn stop_adapter(&self, below: &Below) -> bool {
         self.update(map::RXCTRL, rdma::RXEN, 0);
         self.write(map::EIMC, eicr::ALL);
         self.read(map::EICR);
@@ -109,18 +111,41 @@ impl Hw {
         }
         self.flush();
         below.clock.sleep_ns(MS);
-        self.disable_pcie_master();
+        self.disable_pcie_master()
     }
 
-    /// `ixgbe_disable_pcie_master`: what the function has asked for on the bus comes to an end.
-    fn disable_pcie_master(&self) {
+    /// `ixgbe_disable_pcie_master`: what the function has asked for on the bus comes to an end. It
+    /// need not while the partner pauses or the link is down (5.2.5.3.2).
+    fn disable_pcie_master(&self) -> bool {
         self.write(map::CTRL, ctrl::GIO_DIS);
-        let _ = self.poll(map::STATUS, status::GIO_MASTER, 0, 800, 100 * US);
+        self.poll(map::STATUS, status::GIO_MASTER, 0, 800, 100 * US) || self.is_removed()
     }
 
-    /// `ixgbe_reset_hw_82599`.
+    /// `ixgbe_clear_tx_pending`: drops what waits in the buffers, and lets nothing out meanwhile.
+    fn clear_tx_pending(&self, below: &Below) {
+        self.update(map::HLREG0, hlreg0::LPBK, hlreg0::LPBK);
+        self.flush();
+        self.update(map::GCR_EXT, gcr_ext::BUFFERS_CLEAR, gcr_ext::BUFFERS_CLEAR);
+        self.flush();
+        below.clock.sleep_ns(20 * US);
+        self.update(map::GCR_EXT, gcr_ext::BUFFERS_CLEAR, 0);
+        self.update(map::HLREG0, hlreg0::LPBK, 0);
+    }
+
+    /// `ixgbe_reset_hw_82599`: where the bus does not come to rest, one reset is not enough.
     pub fn reset_hw(&self, below: &Below, mac: Option<[u8; 6]>) -> Result<(), OpenError> {
-        self.stop_adapter(below);
+        let at_rest = self.stop_adapter(below);
+        if !at_rest && !bug("E-40") {
+            self.clear_tx_pending(below);
+            self.reset_mac(below)?;
+        }
+        self.reset_mac(below)?;
+        self.init_rx_addrs(mac);
+        Ok(())
+    }
+
+    /// CTRL.RST, and the time that it takes.
+    fn reset_mac(&self, below: &Below) -> Result<(), OpenError> {
         self.update(map::CTRL, ctrl::RST, ctrl::RST);
         self.flush();
         below.clock.sleep_ns(MS);
@@ -128,7 +153,6 @@ impl Hw {
             return Err(OpenError::Hardware("the reset does not end"));
         }
         below.clock.sleep_ns(50 * MS);
-        self.init_rx_addrs(mac);
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use crate::rss::Toeplitz;
 use crate::rx::Arrived;
 use crate::rxq::RxQueue;
 use crate::sfp::Sfp;
+use crate::stuck::Leftover;
 use crate::tx::TxEngine;
 use crate::txq::{TxQueue, TX_STALLED};
 use crate::{Misuse, Params, Stats};
@@ -37,6 +38,7 @@ pub struct Intel82599 {
     pub(crate) sfp: Sfp,
     pub(crate) link: Link,
     pub(crate) flow: FlowControl,
+    pub(crate) leftover: Vec<Leftover>,
     pub(crate) rxq: Vec<RxQueue>,
     pub(crate) fifo: Ring<Arrived>,
     pub(crate) fifo_bytes: u32,
@@ -68,6 +70,7 @@ impl Intel82599 {
             sfp: Sfp::new(module),
             link: Link::new(),
             flow: FlowControl::default(),
+            leftover: Vec::new(),
             rxq: vec![RxQueue::default(); QUEUES as usize],
             fifo: Ring::default(),
             fifo_bytes: 0,
@@ -101,6 +104,7 @@ impl Intel82599 {
         offer(self.flow.repeat_ps().unwrap_or(u64::MAX));
         offer(self.link_deadline().unwrap_or(u64::MAX));
         offer(self.tx_deadline().unwrap_or(u64::MAX));
+        offer(self.leftover_deadline().unwrap_or(u64::MAX));
         // What needs the bus waits while the driver keeps the function off it.
         if self.may_master() {
             if !self.tx.holding.is_empty() {
@@ -246,6 +250,9 @@ impl Intel82599 {
     pub(crate) fn pump(&mut self) {
         if !self.stalled.is_empty() {
             self.fetch_stalled();
+        }
+        if !self.leftover.is_empty() {
+            self.land_leftovers();
         }
         while self.rx_step() || self.tx_step() {}
         // Only a batch leaves something held.

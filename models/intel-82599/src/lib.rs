@@ -46,6 +46,7 @@ mod rx;
 mod rx_desc;
 mod rxq;
 mod sfp;
+mod stuck;
 mod tx;
 mod txq;
 mod txwb;

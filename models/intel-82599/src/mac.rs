@@ -123,7 +123,7 @@ impl Intel82599 {
 
     pub(crate) fn read_status(&self) -> u32 {
         let stopped = self.csr.get(map::CTRL) & ctrl::GIO_DIS != 0;
-        let quiet = stopped && self.out.open() == 0 && self.out.len() == 0;
+        let quiet = stopped && !self.transactions_pending() && !self.is_stuck();
         let lu = if self.link.up { status::LU } else { 0 };
         lu | if quiet { 0 } else { status::GIO_MASTER }
     }

@@ -129,6 +129,7 @@ impl Intel82599 {
         }
         match offset {
             map::CTRL => self.write_ctrl(value),
+            map::GCR_EXT => self.write_gcr_ext(value),
             map::I2CCTL => self.sfp.write(value),
             map::SWSM => self.write_swsm(value),
             map::MSCA => self.write_msca(value),

@@ -72,6 +72,9 @@ pub struct Params {
     /// A cause that software sets can outlive its message (specification update, erratum 1, which
     /// says that it may; here it does whenever the mode allows it).
     pub eics_sticks: bool,
+    /// Packets that wait for a paused partner or for the link keep the function busy on the bus,
+    /// and their reports outlive a reset (specification update: it may be so).
+    pub reset_leaves_reports: bool,
     /// From CTRL.RST or LNK_RST to its end (4.2.1.6.1); the driver waits 1 ms.
     pub reset_ps: u64,
     /// From the end of a reset, or from AN_RESTART, to link up.
@@ -127,6 +130,7 @@ impl Default for Params {
             itr_step_ps: 2_000_000,
             refire_while_set: false,
             eics_sticks: false,
+            reset_leaves_reports: true,
             reset_ps: 10_000_000,
             link_up_ps: 1_000_000_000,
             queue_enable_ps: 10_000_000,

@@ -2,7 +2,8 @@
 //!
 //! A reset takes effect when it is written and shows its end after `Params::reset_ps`. Requests
 //! that wait are not made, and completions of reads that are under way change nothing, so that no
-//! DMA from before a reset lands after it. Semaphores belong to both ports and survive CTRL.RST.
+//! DMA from before a reset lands after it, but for what `stuck.rs` tells of. Semaphores
+//! belong to both ports and survive CTRL.RST.
 
 use crate::mac::autoc;
 use crate::params::Medium;
@@ -21,6 +22,7 @@ impl Intel82599 {
 
     /// CTRL.RST.
     pub(crate) fn soft_reset(&mut self) {
+        self.leftover = self.leftovers();
         let kept = [map::SWSM, map::SW_FW_SYNC].map(|at| (at, self.csr.get(at)));
         self.csr.reset();
         kept.iter().for_each(|&(at, value)| self.csr.set(at, value));

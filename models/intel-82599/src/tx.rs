@@ -61,6 +61,17 @@ impl TxEngine {
         self.jobs.is_empty()
     }
 
+    /// Packets whose descriptors are all there, in order.
+    pub(crate) fn jobs(&self) -> &VecDeque<Job> {
+        &self.jobs
+    }
+
+    /// Forgets them.
+    pub(crate) fn drop_jobs(&mut self) {
+        self.jobs.clear();
+        self.job_bytes = 0;
+    }
+
     /// Whether packets of a queue are inside.
     pub(crate) fn has(&self, n: u32) -> bool {
         self.jobs.iter().any(|job| job.queue == n)

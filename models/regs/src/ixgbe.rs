@@ -225,6 +225,10 @@ bits! {
         LPBK = 1 << 15, "What is sent is received.";
         RXLNGTHERREN = 1 << 27, "Length errors are errors.";
     }
+    /// PCIe control (8.2.3.4.12).
+    gcr_ext {
+        BUFFERS_CLEAR = 1 << 30, "Clear the packet buffers of the function.";
+    }
     /// MDIO (8.2.3.22.11).
     msca {
         MDI_COMMAND = 1 << 30, "Runs; clears itself.";

@@ -291,6 +291,16 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &[],
     },
     RuleInfo {
+        id: "RESET-FENCE",
+        sentence: "No DMA from before a reset lands after it.",
+        source: "82599 specification update, clarification \"Master Disable Flow\"; datasheet \
+                 5.2.5.3.2",
+        blind_spots:
+            "Looks from the end of the reset to the start of the first receive ring; what \
+                      lands later is BUFFER-OWNERSHIP's. Needs a driver that tells of its resets.",
+        must_reach: &["reset"],
+    },
+    RuleInfo {
         id: "RING-ARITHMETIC",
         sentence: "0 <= producer - consumer <= size on every ring; no CQ or EQ overruns; what is \
                    published was consumed, and at rest what was consumed is published.",

@@ -117,6 +117,14 @@ fn idle() {
     scene.emit_rest(false);
 }
 
+/// A partner asks for a pause of so many times 512 bits.
+fn pause_frame(quanta: u16) -> Frame {
+    let mut bytes = vec![0x01, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x88, 0x08, 0, 1];
+    bytes.extend(quanta.to_be_bytes());
+    bytes.resize(60, 0);
+    Frame::new(0, bytes.into())
+}
+
 /// Pause frames keep the transmitter quiet between looks of the watchdog, `pauses` of them one by
 /// one; then they stop and the packet goes out.
 fn paused(pauses: u32) {
@@ -124,12 +132,7 @@ fn paused(pauses: u32) {
     options.nic.rx_pause = true;
     options.device.params.wire_byte_ps = 800;
     let scene = Scene::open(&options);
-    let pause = |quanta: u16| {
-        let mut bytes = vec![0x01, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x88, 0x08, 0, 1];
-        bytes.extend(quanta.to_be_bytes());
-        bytes.resize(60, 0);
-        scene.device.run_wire(vec![Frame::new(0, bytes.into())]);
-    };
+    let pause = |quanta| scene.device.run_wire(vec![pause_frame(quanta)]);
     pause(u16::MAX);
     send(&scene, 1);
     for _ in 0..pauses {
@@ -149,9 +152,7 @@ fn hung() {
     options.nic.rx_pause = true;
     options.device.params.wire_byte_ps = 800;
     let mut scene = Scene::open(&options);
-    let mut bytes = vec![0x01, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x88, 0x08, 0, 1, 0xff, 0xff];
-    bytes.resize(60, 0);
-    scene.device.run_wire(vec![Frame::new(0, bytes.into())]);
+    scene.device.run_wire(vec![pause_frame(u16::MAX)]);
     send(&scene, 1);
     for _ in 0..4 {
         scene.port.service_task();
@@ -159,6 +160,24 @@ fn hung() {
     }
     scene.start_worker(0);
     scene.finish();
+}
+
+/// The port is closed, or reset and used again, while a packet waits for the link.
+fn stopped_without_link(again: bool) {
+    let scene = Scene::open(&sender(1));
+    let plug = |present| scene.device.step(|core| core.set_cable(present));
+    plug(false);
+    send(&scene, 1);
+    poll_now(&scene);
+    if again {
+        scene.port.reinit_locked();
+        send(&scene, 1);
+    } else {
+        scene.port.close();
+    }
+    plug(true);
+    poll(&scene);
+    scene.emit_rest(false);
 }
 
 /// The port is closed while a packet is sent.
@@ -238,6 +257,24 @@ scenario!(
     "A packet is never sent: the watchdog finds out and resets the port."
 );
 scenario!(
+    IXGBE_TX_NO_LINK_CLOSE,
+    "ixgbe/tx-no-link-close",
+    GRAPHS,
+    1,
+    || stopped_without_link(false),
+    &[("RESET-FENCE", "reset"), ("RING-TAIL", "transmit")],
+    "The port is closed while a packet waits for the link, which then comes."
+);
+scenario!(
+    IXGBE_TX_NO_LINK_RESET,
+    "ixgbe/tx-no-link-reset",
+    GRAPHS,
+    1,
+    || stopped_without_link(true),
+    &[("RESET-FENCE", "reset"), ("PORT-LIFECYCLE", "up")],
+    "The port is reset while a packet waits for the link, and sends another one."
+);
+scenario!(
     IXGBE_TX_CLOSE,
     "ixgbe/tx-close",
     GRAPHS,
@@ -256,5 +293,7 @@ pub const ALL: &[&Scenario] = &[
     &IXGBE_TX_IDLE,
     &IXGBE_TX_PAUSED,
     &IXGBE_TX_HUNG,
+    &IXGBE_TX_NO_LINK_CLOSE,
+    &IXGBE_TX_NO_LINK_RESET,
     &IXGBE_TX_CLOSE,
 ];

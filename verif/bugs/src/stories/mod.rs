@@ -28,6 +28,7 @@ mod e_21;
 mod e_24;
 mod e_30;
 mod e_32;
+mod e_40;
 mod e_6;
 mod e_8;
 mod f_1;
@@ -96,4 +97,5 @@ pub const ALL: &[&Story] = &[
     &e_24::STORY,
     &e_30::STORY,
     &e_32::STORY,
+    &e_40::STORY,
 ];

@@ -52,7 +52,12 @@ impl Rules {
     #[inline]
     pub(crate) fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
         match record.event {
-            Event::DmaWrite { .. } | Event::DmaRead { .. } | Event::SkbBuilt { .. } => {}
+            Event::SkbBuilt { .. } => {}
+            Event::DmaWrite { .. } | Event::DmaRead { .. } => {
+                if self.port.minds_dma() {
+                    self.port.see(record, verdicts);
+                }
+            }
             Event::Own { .. } => {
                 self.buffers.see(record, verdicts);
                 self.tail.see(record, verdicts);

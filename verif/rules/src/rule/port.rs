@@ -1,4 +1,5 @@
-//! `PORT-LIFECYCLE` and `REMOVAL-FENCE`: a port's states, and what may happen in them.
+//! `PORT-LIFECYCLE`, `REMOVAL-FENCE` and `RESET-FENCE`: a port's states, and what may happen in
+//! them.
 
 use super::Rule;
 use crate::judge::Verdicts;
@@ -7,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const CYCLE: &str = "PORT-LIFECYCLE";
 const FENCE: &str = "REMOVAL-FENCE";
+const RESET: &str = "RESET-FENCE";
 
 /// Reads that a driver may need to tell a register of ones from a function that is gone.
 const READS_MAX: u32 = 8;
@@ -19,6 +21,8 @@ pub(crate) struct Port {
     ports: BTreeMap<u32, PortState>,
     rings: BTreeSet<CqId>,
     enabled: BTreeMap<NapiId, bool>,
+    /// The device was reset and has been given no ring since.
+    idle: bool,
     /// The function left the bus; reads since then.
     removed: Option<u32>,
     /// The driver knows it: the thread that found out, and accesses of others since.
@@ -46,7 +50,15 @@ impl Rule for Port {
                     verdicts.broken(FENCE, record, message);
                 }
             }
+            Event::DmaWrite { addr, .. } | Event::DmaRead { addr, .. } if self.idle => {
+                let message = format!(
+                    "DMA at {addr:#x} lands after a reset and before the driver gave the device a \
+                     ring: it is from before"
+                );
+                verdicts.broken(RESET, record, message);
+            }
             Event::RingStarted { cq, .. } => {
+                self.idle = false;
                 self.rings.insert(cq);
             }
             Event::RingStopped { cq, .. } => {
@@ -80,11 +92,20 @@ fn is_legal(from: Option<PortState>, to: PortState) -> bool {
 }
 
 impl Port {
+    /// Whether DMA is looked at.
+    pub fn minds_dma(&self) -> bool {
+        self.idle
+    }
+
     fn becomes(&mut self, port: u32, to: PortState, r: &Record, verdicts: &mut Verdicts) {
         let from = self.ports.insert(port, to);
         if !is_legal(from, to) {
             let from = from.map_or_else(|| "nothing".to_owned(), |from| format!("{from:?}"));
             verdicts.broken(CYCLE, r, format!("port {port} goes from {from} to {to:?}"));
+        }
+        if to == PortState::Reset {
+            self.idle = true;
+            verdicts.reach(RESET, "reset");
         }
         match to {
             PortState::Up => {
