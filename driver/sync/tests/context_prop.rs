@@ -88,7 +88,7 @@ fn apply(op: Op, mutex: &Mutex<u32>, spin: &SpinLock<u32>, rcu: &Rcu) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn a_context_is_what_was_entered_and_not_left(ops in prop::collection::vec(op(), 0..40)) {

@@ -1,6 +1,7 @@
 //! The only place that sees both sides: builds the house from street to guest, timed or explored.
 
 pub mod explored;
+mod ixgbe_rest;
 pub mod packets;
 pub mod qtest;
 pub mod rates;

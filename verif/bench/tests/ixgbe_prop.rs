@@ -172,7 +172,7 @@ fn perform(house: &mut IxgbeHouse, act: Act) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None,
+    #![proptest_config(ProptestConfig { cases: 100,
                                         ..ProptestConfig::default() })]
 
     #[test]

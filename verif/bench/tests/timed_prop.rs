@@ -116,7 +116,7 @@ fn options() -> impl Strategy<Value = TimedOptions> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None,
+    #![proptest_config(ProptestConfig { cases: 150,
                                         ..ProptestConfig::default() })]
 
     #[test]

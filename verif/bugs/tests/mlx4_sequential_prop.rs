@@ -229,7 +229,6 @@ proptest! {
     #![proptest_config(ProptestConfig {
         cases: 1_000,
         max_shrink_iters: 2_000,
-        failure_persistence: None,
         ..ProptestConfig::default()
     })]
 

@@ -92,7 +92,7 @@ fn lookups_are_exact(net: &pollproof_netcore::Net, live: &BTreeMap<u32, u32>, ca
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 400, failure_persistence: None, ..ProptestConfig::default()
+        cases: 400, ..ProptestConfig::default()
     })]
 
     #[test]

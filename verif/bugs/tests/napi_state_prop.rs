@@ -322,7 +322,7 @@ impl StateMachineTest for House {
 }
 
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { cases, ..ProptestConfig::default() }
 }
 
 prop_state_machine! {

@@ -71,7 +71,7 @@ fn agrees(program: &Program) -> Result<(), TestCaseError> {
 
 fn cases(default: u32) -> ProptestConfig {
     let scale: u32 = std::env::var("ORACLE_SCALE").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-    ProptestConfig { cases: default * scale, failure_persistence: None, ..Default::default() }
+    ProptestConfig { cases: default * scale, ..Default::default() }
 }
 
 proptest! {

@@ -6,7 +6,8 @@
 
 use super::nic::{Nic, Route, Silicon};
 use super::{ExploredDevice, Scene, SceneOptions};
-use pollproof_events::{emit, Event, RestCq, RestDevice, RestTx};
+use crate::ixgbe_rest;
+use pollproof_events::{emit, Event, RestCq};
 use pollproof_intel_82599::{Intel82599, Params};
 use pollproof_ixgbe::{Adapter, Interrupts, ItrSetting, IxgbeOptions, SERVICE_TIMER};
 use pollproof_kapi::Below;
@@ -209,19 +210,11 @@ impl Nic for Adapter {
         }
         emit(Event::RestHeld { device: held, queued });
         for ring in scene.port.tx_rings() {
-            let head = u64::from(map::TDH + 0x40 * ring.index);
-            let head = scene.device.step(|core| core.mmio_read32(BAR_CSR, head));
-            let unsent = (ring.use_at() + ring.count - head.min(ring.count)) % ring.count;
-            let uncleaned = ring.pending().saturating_sub(unsent);
-            let enabled = is_up && !gone;
-            let (tail, stopped) = (ring.tail(), ring.is_stalled());
-            emit(Event::RestTx(RestTx { tail, uncleaned, stopped, enabled, wakeup }));
+            let head = scene.device.step(|core| ixgbe_rest::tx_head(core, ring.index));
+            let rest = ixgbe_rest::tx_ring(ring, head, is_up && !gone, wakeup);
+            emit(Event::RestTx(rest));
         }
-        let (blocked, causes) =
-            scene.device.step(|core| (core.blocked(), core.irq().enabled_causes()));
-        let causes = causes.1 | u64::from(causes.0);
-        let there = |n: u64| if gone { 0 } else { n };
-        let device = RestDevice { blocked: there(blocked), causes: there(causes) };
+        let device = scene.device.step(|core| ixgbe_rest::device(core, gone));
         emit(Event::RestDevice(device));
     }
 }

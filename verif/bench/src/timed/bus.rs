@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// Requests of the device are taken while its lane is taken for less than this, so that a full
 /// lane holds the device back. Assumed; stands for posted credits.
-const LANE_AHEAD_PS: u64 = 1_000_000;
+pub(super) const LANE_AHEAD_PS: u64 = 1_000_000;
 /// Bytes of an MSI-X message.
 const MSIX_BYTES: u32 = 4;
 

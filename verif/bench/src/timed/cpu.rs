@@ -1,5 +1,6 @@
 //! CPUs and interrupts of a timed run: who is free when, and what waits for whom.
 
+use super::bus::LANE_AHEAD_PS;
 use super::host::LOADS_MAX;
 use super::world::{Sparse, World};
 use super::{Nic, Options};
@@ -77,6 +78,19 @@ impl<N: Nic> World<N> {
             to.irqs.push_back(vector);
         }
         self.wake(cpu);
+    }
+
+    /// What was on its way and what waits for its CPU was handled while process context slept, and
+    /// changed nothing: whoever waits for handlers has turned their work away before.
+    pub fn synchronize(&mut self, vector: u32) {
+        let way_ps = self.link.params().latency_ps.saturating_add(LANE_AHEAD_PS);
+        self.sleep(way_ps.div_ceil(1000));
+        let Some(entry) = self.vectors.get_mut(vector as usize) else { return };
+        if std::mem::take(&mut entry.pending) {
+            if let Some(cpu) = self.cpus.get_mut(entry.affinity as usize) {
+                cpu.irqs.retain(|v| *v != vector);
+            }
+        }
     }
 
     pub fn fire_timer(&mut self, timer: u32, cpu: u32) {

@@ -188,9 +188,10 @@ impl<N: Nic> kapi::Irq for TimedHost<N> {
         self.with(|w| w.vectors.get(vector as usize).map_or(0, |v| v.affinity)).unwrap_or(0)
     }
 
-    /// Handlers run to their end, so none runs here.
-    fn synchronize(&self, _vector: u32) {
+    /// Handlers run to their end, so none runs here; one that waits for its CPU comes no more.
+    fn synchronize(&self, vector: u32) {
         cpu::might_sleep("synchronize_irq");
+        self.with(|w| w.synchronize(vector));
     }
 }
 

@@ -3,6 +3,7 @@
 use super::nic::{Device, Nic, Parts, Shape};
 use super::world::World;
 use super::{Options, QueueReport, TimedError, TimedHost};
+use crate::ixgbe_rest;
 use pollproof_events::{emit, Event, RestCq};
 use pollproof_intel_82599::{Intel82599, Params};
 use pollproof_ixgbe::{Adapter, IxgbeOptions, QVector, RxRing, SERVICE_TIMER, SERVICE_WORK};
@@ -215,6 +216,13 @@ impl Nic for Ixgbe {
             }));
         }
         emit(Event::RestHeld { device: w.device.held(), queued });
+        for ring in self.adapter.tx_rings() {
+            let head = ixgbe_rest::tx_head(&mut w.device, ring.index);
+            let enabled = self.adapter.is_up() && !w.removed;
+            emit(Event::RestTx(ixgbe_rest::tx_ring(ring, head, enabled, !is_quiet)));
+        }
+        // A run that was cut has its interrupts still before it.
+        emit(Event::RestDevice(ixgbe_rest::device(&w.device, w.removed || !is_quiet)));
     }
 
     fn parts(&self, world: &World<Self>, net: &Net) -> Parts {

@@ -3,7 +3,8 @@
 //! A run is a function of its options and frames: the same give the same report and the same
 //! events, bit for bit. Not modelled: caches and their misses (a packet costs what
 //! [`CpuCosts`] says), interrupts that interrupt a softirq (they wait for its end), threaded NAPI,
-//! and what races between process context and softirqs (it waits until none is pending).
+//! and what races between process context and softirqs (it waits until none is pending; an
+//! interrupt that comes meanwhile waits for its end, or is gone when its vector is synchronized).
 
 mod bus;
 mod capture;
