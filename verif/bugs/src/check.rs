@@ -2,10 +2,11 @@
 
 use crate::questions::{self, Question};
 use crate::token::token;
+use crate::work::{self, Surroundings, Task};
 use crate::{scenarios, stories};
 use pollproof_bench::run::{run, Change, Limits, Run};
 use pollproof_bench::scenario::{EngineKind, Scenario, Story};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a check came out, worst first to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -169,54 +170,84 @@ fn status_of(run: &Run) -> Status {
     }
 }
 
-/// Surroundings of a check: a clock of processor time, and somebody who wants to know how far it
-/// is.
-pub struct Surroundings<'a> {
-    /// Processor seconds used so far.
-    pub cpu_seconds: &'a dyn Fn() -> f64,
-    /// Told what is about to run.
-    pub progress: &'a mut dyn FnMut(&str),
+/// Runs a check.
+pub fn check(selection: &Selection, limits: &Limits, around: &Surroundings<'_>) -> CheckReport {
+    let plan = Plan::of(selection);
+    let done = work::perform(&plan.tasks(), limits, around);
+    let clean = |scenario, engine| done.of(&Task::Clean(scenario, engine));
+    let bugs = plan.bugs.iter().map(|&(story, engine)| {
+        let (without, _) = clean(story.scenario, engine);
+        let unseen = unseen(story, engine);
+        let with = unseen.is_none().then(|| done.of(&Task::Bug(story, engine)).0);
+        let replay = with.as_ref().and_then(|run| token(run, story.id, limits));
+        BugRow { story, engine, with, without, replay, unseen }
+    });
+    let scenarios = plan.scenarios.iter().map(|&(scenario, engine)| {
+        let (run, seconds) = clean(scenario, engine);
+        ScenarioRow { run, seconds }
+    });
+    let questions = plan.questions.iter().map(|&question| {
+        let (run, _) = done.of(&Task::Question(question));
+        let replay = token(&run, "", limits).filter(|_| run.breaks(question.rule));
+        QuestionRow { question, run, replay }
+    });
+    CheckReport {
+        bugs: bugs.collect(),
+        scenarios: scenarios.collect(),
+        questions: questions.collect(),
+    }
 }
 
-/// Clean runs are shared by the stories and the scenarios.
-type Cache = BTreeMap<(&'static str, EngineKind), (Run, f64)>;
+/// Why an engine can not see a bug.
+fn unseen(story: &Story, engine: EngineKind) -> Option<&'static str> {
+    story.unseen_by.iter().find(|(e, _)| *e == engine).map(|(_, why)| *why)
+}
 
-/// Runs a check.
-pub fn check(selection: &Selection, limits: &Limits, around: &mut Surroundings<'_>) -> CheckReport {
-    let mut report = CheckReport::default();
-    let mut cache = Cache::new();
-    let wanted = |ids: &[&str]| {
+/// What a selection comes to.
+struct Plan {
+    bugs: Vec<(&'static Story, EngineKind)>,
+    scenarios: Vec<(&'static Scenario, EngineKind)>,
+    questions: Vec<&'static Question>,
+}
+
+impl Plan {
+    fn of(selection: &Selection) -> Self {
         let filters = &selection.filters;
-        filters.is_empty() || filters.iter().any(|f| ids.iter().any(|id| matches(id, f)))
-    };
-    for story in stories::ALL {
-        if wanted(&[story.id, story.rule, story.scenario.id]) {
-            for engine in story_engines(story, selection.engines) {
-                (around.progress)(&format!("bug {} under {}", story.id, engine.name()));
-                report.bugs.push(check_story(story, engine, limits, &mut cache, around));
+        let wanted = |ids: &[&str]| {
+            filters.is_empty() || filters.iter().any(|f| ids.iter().any(|id| matches(id, f)))
+        };
+        let stories = stories::ALL.iter().filter(|s| wanted(&[s.id, s.rule, s.scenario.id]));
+        let with_engines = |story: &'static Story| {
+            story_engines(story, selection.engines).into_iter().map(move |e| (story, e))
+        };
+        let bugs = stories.flat_map(|&story| with_engines(story)).collect();
+        let mut chosen = Vec::new();
+        for &scenario in scenarios::ALL.iter().filter(|s| wanted(&[s.id])) {
+            let engines = scenario_engines(scenario, selection.engines);
+            chosen.extend(engines.into_iter().map(|engine| (scenario, engine)));
+        }
+        let asks =
+            !matches!(selection.engines, Engines::One(EngineKind::Loom | EngineKind::Shuttle));
+        let all = questions::ALL.iter().copied();
+        let questions = all.filter(|q| asks && wanted(&[q.id, q.scenario.id])).collect();
+        Self { bugs, scenarios: chosen, questions }
+    }
+
+    /// What has to be run for it, each once: stories and scenarios share their clean runs.
+    fn tasks(&self) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        for &(story, engine) in &self.bugs {
+            tasks.push(Task::Clean(story.scenario, engine));
+            if unseen(story, engine).is_none() {
+                tasks.push(Task::Bug(story, engine));
             }
         }
+        tasks.extend(self.scenarios.iter().map(|&(scenario, e)| Task::Clean(scenario, e)));
+        tasks.extend(self.questions.iter().map(|&question| Task::Question(question)));
+        let mut seen = BTreeSet::new();
+        tasks.retain(|task| seen.insert(task.key()));
+        tasks
     }
-    for scenario in scenarios::ALL {
-        if wanted(&[scenario.id]) {
-            for engine in scenario_engines(scenario, selection.engines) {
-                (around.progress)(&format!("scenario {} under {}", scenario.id, engine.name()));
-                let (run, seconds) = clean(scenario, engine, limits, &mut cache, around);
-                report.scenarios.push(ScenarioRow { run, seconds });
-            }
-        }
-    }
-    if !matches!(selection.engines, Engines::One(EngineKind::Loom | EngineKind::Shuttle)) {
-        for question in questions::ALL {
-            if wanted(&[question.id, question.scenario.id]) {
-                (around.progress)(&format!("question {}", question.id));
-                let run = decide(question, limits);
-                let replay = token(&run, "", limits).filter(|_| run.breaks(question.rule));
-                report.questions.push(QuestionRow { question, run, replay });
-            }
-        }
-    }
-    report
 }
 
 /// Looks for an execution that shows a yes by its values; failing that, for a race that does.
@@ -261,35 +292,4 @@ fn scenario_engines(scenario: &Scenario, engines: Engines) -> Vec<EngineKind> {
         Engines::All => true,
     };
     scenario.engines.iter().copied().filter(wanted).collect()
-}
-
-fn clean(
-    scenario: &'static Scenario,
-    engine: EngineKind,
-    limits: &Limits,
-    cache: &mut Cache,
-    around: &Surroundings<'_>,
-) -> (Run, f64) {
-    let make = || {
-        let before = (around.cpu_seconds)();
-        let run = run(scenario, engine, Change::default(), limits);
-        (run, (around.cpu_seconds)() - before)
-    };
-    cache.entry((scenario.id, engine)).or_insert_with(make).clone()
-}
-
-fn check_story(
-    story: &'static Story,
-    engine: EngineKind,
-    limits: &Limits,
-    cache: &mut Cache,
-    around: &Surroundings<'_>,
-) -> BugRow {
-    let (without, _) = clean(story.scenario, engine, limits, cache, around);
-    let unseen = story.unseen_by.iter().find(|(e, _)| *e == engine).map(|(_, why)| *why);
-    let with = unseen.is_none().then(|| {
-        run(story.scenario, engine, Change { bug: story.id, ..Change::default() }, limits)
-    });
-    let replay = with.as_ref().and_then(|run| token(run, story.id, limits));
-    BugRow { story, engine, with, without, replay, unseen }
 }

@@ -9,3 +9,4 @@ pub mod questions;
 pub mod scenarios;
 pub mod stories;
 pub mod token;
+pub mod work;

@@ -113,6 +113,9 @@ pub struct CheckArgs {
     /// Engine; the default is our explorer and loom, and for each bug the engine that sees it.
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
+    /// Runs at a time; as many as there are processors if it is not given.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: Option<u16>,
     /// Output on standard output.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

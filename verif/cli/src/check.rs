@@ -1,19 +1,21 @@
 //! `pollproof check`.
 
 use crate::args::{CheckArgs, Engine, Format, LimitArgs, Profile};
-use crate::progress::{cpu_seconds, Progress};
+use crate::progress::{thread_seconds, Progress};
 use crate::{exit, run};
 use pollproof_bench::run::{Limits, Run};
 use pollproof_bench::scenario::EngineKind;
 use pollproof_bench::Verdict;
 use pollproof_bugs::check::{check as run_check, CheckReport, Engines, Selection, Status};
-use pollproof_bugs::check::{Agreement, BugRow, QuestionRow, Surroundings};
+use pollproof_bugs::check::{Agreement, BugRow, QuestionRow};
 use pollproof_bugs::scenarios::optimal;
 use pollproof_bugs::token::token;
+use pollproof_bugs::work::Surroundings;
 use pollproof_report::{
     table, BugJson, CaptureJson, CheckJson, FindingView, QuestionJson, ScenarioJson, SummaryJson,
     SCHEMA_VERSION,
 };
+use std::sync::{Mutex, PoisonError};
 
 /// Limits from the command line.
 pub fn limits(args: &LimitArgs) -> Limits {
@@ -44,11 +46,12 @@ pub fn check(args: &CheckArgs, quiet: bool) -> anyhow::Result<u8> {
     let selection = Selection { filters: args.filters.clone(), engines };
     let limits = limits(&args.limits);
     let mut progress = Progress::new(quiet);
-    let report = {
-        let mut tell = |what: &str| progress.tell(what);
-        let mut around = Surroundings { cpu_seconds: &cpu_seconds, progress: &mut tell };
-        run_check(&selection, &limits, &mut around)
-    };
+    let shown = Mutex::new(&mut progress);
+    let tell = |what: &str| shown.lock().unwrap_or_else(PoisonError::into_inner).tell(what);
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or_else(processors, usize::from);
+    let around = Surroundings { jobs, cpu_seconds: &thread_seconds, progress: &tell };
+    let report = run_check(&selection, &limits, &around);
     let captures = run::committed_captures(&args.filters, args.limits.seed, &mut progress);
     progress.done();
     let status = captures.iter().map(|c| c.status).fold(report.status(), |all, one| {

@@ -42,6 +42,11 @@ pub fn cpu_seconds() -> f64 {
     cpu_seconds_of("self").unwrap_or(0.0)
 }
 
+/// Those that this thread has used; 0 where the system does not tell.
+pub fn thread_seconds() -> f64 {
+    cpu_seconds_of("thread-self").unwrap_or(0.0)
+}
+
 /// Those of the process that /proc names so.
 pub fn cpu_seconds_of(process: &str) -> Option<f64> {
     two_ticks(process, 14)

@@ -21,7 +21,7 @@ mod team;
 mod token;
 
 pub use self::loom::check_loom;
-pub use self::shuttle::{check_shuttle, replay_shuttle, Walk};
+pub use self::shuttle::{check_shuttle, replay_shuttle, settle_panics, Walk};
 pub use explore::{
     check_explore, classes_explore, minimise_explore, replay_explore, sample_explore,
     smallest_explore,

@@ -221,7 +221,7 @@ fn drive(
     program: impl Fn() + 'static,
     at_end: AtEnd,
 ) -> Outcome {
-    settle_hook();
+    settle_panics();
     let token = Rc::new(RefCell::new(Token::default()));
     let scheduler = Recorded { inner, token: Rc::clone(&token) };
     let config = config(cfg.max_steps);
@@ -259,8 +259,10 @@ fn execution() {
 }
 
 /// shuttle puts a panic hook in place once that prints at every later panic of the process. Lets
-/// it do so around nothing, and puts the hook back that was there.
-fn settle_hook() {
+/// it do so around nothing, and puts the hook back that was there. Call it before there are several
+/// threads: a hook that another one sets meanwhile would be lost.
+pub fn settle_panics() {
+    drop(pollproof_explore::quiet::Scope::enter());
     static SETTLED: Once = Once::new();
     SETTLED.call_once(|| {
         let hook = std::panic::take_hook();
