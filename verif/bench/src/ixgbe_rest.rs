@@ -1,4 +1,5 @@
-//! How an 82599 and its rings stand when nothing runs any more: the same in timed and explored runs.
+//! How an 82599 and its rings stand when nothing runs any more: the same in timed and explored
+//! runs.
 
 use pollproof_events::{RestDevice, RestTx};
 use pollproof_intel_82599::Intel82599;

@@ -5,6 +5,7 @@ use pollproof_bench::run::{run, Change, Limits, Run};
 use pollproof_bench::scenario::{EngineKind, Scenario};
 use pollproof_bench::Verdict;
 use pollproof_bugs::check::decide;
+use pollproof_bugs::token::{replay_token, token};
 use pollproof_bugs::{questions, scenarios, stories};
 use pollproof_engines::{check_explore, AtEnd, Config, Ended};
 use pollproof_events::{with_visitor, Record};
@@ -29,14 +30,30 @@ fn is_expected(scenario: &Scenario, engine: EngineKind, verdict: &Verdict) -> bo
     }
 }
 
+/// The same, and the same twice: what a token gives.
+fn replays(run: &Run, bug: &str) -> Result<(), String> {
+    let token = token(run, bug, &Limits::default()).ok_or("no token")?;
+    let again = || replay_token(&token).map_err(|e| e.to_string());
+    let ((first, named), (second, _)) = (again()?, again()?);
+    let story =
+        |r: &Run| r.found.as_ref().map(|f| (f.rule, format!("{:?}{:?}", f.records, f.trace)));
+    match (story(&first), story(&second), run.found.as_ref().map(|f| f.rule)) {
+        (one, two, _) if one != two => Err(format!("{token} gives two things")),
+        (Some((rule, _)), _, Some(of)) if rule == of && named == bug => Ok(()),
+        (other, ..) => Err(format!("{token} gives {:?}", other.map(|o| o.0))),
+    }
+}
+
 #[test]
-fn every_story_is_caught_by_its_rule() {
+fn every_story_is_caught_by_its_rule_and_replays_from_its_token() {
     let mut missed = Vec::new();
     for story in stories::ALL {
         let change = Change { bug: story.id, ..Change::default() };
         let run = run(story.scenario, story.engine, change, &Limits::default());
         if !run.breaks(story.rule) {
             missed.push(format!("{} ({}): {}", story.id, story.rule, summary(&run)));
+        } else if let Err(why) = replays(&run, story.id) {
+            missed.push(format!("{}: {why}", story.id));
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
@@ -97,6 +114,9 @@ fn every_question_has_the_answer_that_it_is_said_to_have() {
     for question in questions::ALL {
         let run = decide(question, &Limits::default());
         assert_eq!(run.breaks(question.rule), question.answer, "{}", summary(&run));
+        if question.answer {
+            assert_eq!(replays(&run, ""), Ok(()), "{}", question.id);
+        }
     }
 }
 

@@ -31,9 +31,15 @@ fn scratch(name: &str, bytes: &[u8]) -> PathBuf {
 
 const CAPTURE: &str = "testdata/tcp_udp.pcap";
 
+/// Of each kind some: bugs of both NICs and of the core, a question. The crate of the bugs tests
+/// them all; `.ci/run` runs the whole check.
+const SOME: [&str; 8] =
+    ["A-1", "C-1", "C-21", "E-24", "F-1", "ARM-NO-MB", "hash/", "re-add-without-grace"];
+
 #[test]
-fn check_finds_every_bug_without_false_alarm_and_its_tokens_replay() {
-    let output = pollproof(&["check", "--format", "json"]);
+fn check_finds_bugs_without_false_alarm_and_their_tokens_replay() {
+    let args = [&["check", "--format", "json"], &SOME[..], &["capture"]].concat();
+    let output = pollproof(&args);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(output.status.code(), Some(0), "{}", out(&output));
     let summary = &json["summary"];
@@ -47,7 +53,7 @@ fn check_finds_every_bug_without_false_alarm_and_its_tokens_replay() {
     for field in ["missed", "false_alarms", "unknown"] {
         assert_eq!(summary[field], 0, "{field}");
     }
-    assert!(summary["bugs"].as_u64() >= Some(14));
+    assert!(summary["bugs"].as_u64() >= Some(6));
     let first = &json["bugs"][0];
     for field in [
         "id",
@@ -88,7 +94,7 @@ fn every_token_replays_to_the_same_bytes_twice(json: &serde_json::Value) {
         }
         replayed += 1;
     }
-    assert!(replayed >= 16, "{replayed} tokens");
+    assert!(replayed >= 7, "{replayed} tokens");
 }
 
 #[test]
@@ -236,10 +242,10 @@ fn lists_and_explanations_name_what_exists() {
 #[test]
 fn other_engines_agree_on_what_they_can_run() {
     for engine in ["loom", "shuttle"] {
-        let output = pollproof(&["check", "--engine", engine, "--format", "json"]);
+        let output = pollproof(&["check", "A-", "hash/", "--engine", engine, "--format", "json"]);
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(output.status.code(), Some(0), "{engine}: {}", out(&output));
-        assert!(json["summary"]["caught"].as_u64() >= Some(5), "{engine}");
+        assert!(json["summary"]["caught"].as_u64() >= Some(1), "{engine}");
         assert_eq!(json["summary"]["missed"], 0, "{engine}");
     }
 }

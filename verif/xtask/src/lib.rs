@@ -1,5 +1,6 @@
 //! What `cargo xtask` does, as a library so that its checks can be tested.
 
+pub mod coverage;
 pub mod docs;
 pub mod explore_fuzz;
 pub mod miri;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use pollproof_xtask::{docs, explore_fuzz, miri, root, run, suite, tidy};
+use pollproof_xtask::{coverage, docs, explore_fuzz, miri, root, run, suite, tidy};
 use std::process::ExitCode;
 
 /// Developer tasks.
@@ -19,6 +19,8 @@ enum Task {
     Test(suite::Options),
     /// The rules that the tree itself must keep.
     Tidy,
+    /// Measures which lines run in tests, and holds the floors in .config/coverage.floors.
+    Coverage,
     /// Rewrites the expected narratives of the stories.
     Bless,
     /// Compares the explorer with its oracle on random programs, until the time is over.
@@ -48,6 +50,7 @@ fn perform(task: Task) -> Result<()> {
     match task {
         Task::Test(options) => suite::run(&root, &options),
         Task::Tidy => tidy::run(&root),
+        Task::Coverage => coverage::run(&root),
         Task::Bless => {
             let mut cargo = run::cargo(&root, &["test", "--package", "pollproof-bugs"]);
             run::run(cargo.env("POLLPROOF_BLESS", "1"))
