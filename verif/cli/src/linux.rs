@@ -11,11 +11,14 @@ use std::time::{Duration, Instant};
 pub fn linux(command: &LinuxCommand, quiet: bool) -> anyhow::Result<u8> {
     match command {
         LinuxCommand::Build(args) => build(args, quiet),
+        LinuxCommand::Run(args) => crate::linux_run::run(args, quiet),
+        LinuxCommand::Explore(args) => crate::linux_explore::explore(args, quiet),
+        LinuxCommand::Conformance(args) => crate::linux_explore::conformance(args, quiet),
     }
 }
 
 /// The cache that a command line names, or the user's.
-fn cache(named: Option<&std::path::Path>) -> anyhow::Result<Cache> {
+pub fn cache(named: Option<&std::path::Path>) -> anyhow::Result<Cache> {
     match named {
         Some(path) => Ok(Cache::at(std::path::absolute(path)?)),
         None => Cache::of_user()

@@ -9,6 +9,8 @@ mod check;
 mod exit;
 mod explore;
 mod linux;
+mod linux_explore;
+mod linux_run;
 mod one;
 mod progress;
 mod run;

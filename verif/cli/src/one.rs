@@ -69,6 +69,9 @@ pub fn explain(id: &str) -> anyhow::Result<u8> {
 
 /// Runs what a token names and shows all of it.
 pub fn replay(text: &str) -> anyhow::Result<u8> {
+    if crate::linux_explore::is_token(text) {
+        return crate::linux_explore::replay(text);
+    }
     let (run, bug) = token::replay_token(text).map_err(|e| anyhow!("{e}"))?;
     let switched = if bug.is_empty() { String::new() } else { format!(" with bug {bug}") };
     outln!("replay {}{switched}", run.scenario.id);

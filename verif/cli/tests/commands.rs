@@ -249,3 +249,37 @@ fn other_engines_agree_on_what_they_can_run() {
         assert_eq!(json["summary"]["missed"], 0, "{engine}");
     }
 }
+
+#[test]
+fn linux_without_a_kernel_says_how_to_get_one() {
+    let empty = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-kernels");
+    std::fs::create_dir_all(&empty).expect("a folder");
+    let cache = empty.to_str().expect("a path");
+    for args in [&["run", "ixgbe"][..], &["explore", "ixgbe"], &["conformance"]] {
+        let output = pollproof(&[&["linux"], args, &["--cache", cache]].concat());
+        assert_eq!(output.status.code(), Some(5), "{args:?}");
+        let said = err(&output);
+        assert!(said.contains("pollproof linux build --kernel sanitizers"), "{said}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_to_linux_is_told_before_a_kernel_is_looked_for() {
+    for (args, why) in [
+        (&["run", "e1000"][..], "unknown driver"),
+        (&["run", "ixgbe", "--faults", "fire=1"], "known are loss"),
+        (&["run", "ixgbe", "--timing", "bus=1"], "no such point"),
+        (&["run", "ixgbe", "--timing", "msix=1", "--time", "real"], "needs --time simulated"),
+        (&["run", "ixgbe", "--pcap", "Cargo.toml"], "Cargo.toml"),
+        (&["run", "ixgbe", "--kernel", "mine"], "no kernel is called"),
+        (&["explore", "ixgbe", "--plant", "full-budget"], "needs --kernel planted"),
+        (&["explore", "ixgbe", "--kernel", "planted", "--plant", "x"], "no bug is called"),
+    ] {
+        let output = pollproof(&[&["linux"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", out(&output));
+        assert!(err(&output).contains(why), "{args:?}: {}", err(&output));
+    }
+    let output = pollproof(&["replay", "linux/ixgbe/planted/1/80/100/these:0x18/67"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("a burst has"), "{}", err(&output));
+}

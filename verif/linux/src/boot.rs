@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code, reason = "what a child does before it becomes the kernel")]
 
+use crate::kernel::cpio::with_script;
+use crate::kernel::{Built, Kind};
 use crate::private::PrivateDir;
 use rustix::process::{kill_process_group, pidfd_open, Pid, PidfdFlags, Signal};
 use std::fs::File;
@@ -113,6 +115,29 @@ pub struct Doors {
 }
 
 impl Boot {
+    /// A kernel that was built, with an empty script.
+    pub fn new(built: &Built, simulated: bool) -> Self {
+        let memory_mb = match built.kind {
+            Kind::Plain => 64,
+            // What watches wants memory of its own.
+            Kind::Sanitizers | Kind::Planted => 256,
+        };
+        Self {
+            kernel: built.vmlinux.clone(),
+            initrd: built.initrd.clone(),
+            script: with_script(""),
+            memory_mb,
+            simulated,
+            arguments: Vec::new(),
+        }
+    }
+
+    /// With a script for the guest.
+    pub fn with(mut self, script: &str) -> Self {
+        self.script = with_script(script);
+        self
+    }
+
     /// Starts the kernel.
     pub fn start(&self) -> Result<(Running, Doors), BootError> {
         let temporary = std::env::temp_dir();

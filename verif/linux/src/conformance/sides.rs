@@ -14,11 +14,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Runs Linux's driver: what it did on its data path, and the run.
-pub fn linux(
-    mut boot: Boot,
-    pack: fn(&str) -> Vec<u8>,
-    pattern: &Pattern,
-) -> Result<(Vec<Step>, RunReport), BootError> {
+pub fn linux(boot: Boot, pattern: &Pattern) -> Result<(Vec<Step>, RunReport), BootError> {
     let (ring, usecs) = (pattern.ring, pattern.rx_usecs);
     let lines = [
         "device 0000:00:00.0".to_owned(),
@@ -32,8 +28,8 @@ pub fn linux(
         format!("send 10.0.0.2 {MARK_PORT}"),
         "sleep 1000".to_owned(),
     ];
+    let mut boot = boot.with(&(lines.join("\n") + "\n"));
     boot.simulated = true;
-    boot.script = pack(&(lines.join("\n") + "\n"));
     let mut options = RunOptions::new(boot);
     options.phases = vec![Phase { frames: pattern.frames(), acts: Vec::new() }];
     options.link = LinkParams::zero();

@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 /// Port at which the guest echoes.
 pub const ECHO_PORT: u16 = 7;
+/// Port at which it takes and says nothing.
+pub const SINK_PORT: u16 = 9;
 /// Most datagrams of a burst.
 pub const COUNT_MAX: u32 = 4096;
 /// Most bytes of a datagram's payload.
@@ -26,6 +28,8 @@ pub struct Episode {
     pub gap_ns: u64,
     /// Bytes of payload, at least 8.
     pub bytes: u32,
+    /// Only the last is answered: what is sent interrupts too, and would hide what is forgotten.
+    pub quiet: bool,
     /// Delays.
     pub plan: Plan,
 }
@@ -34,7 +38,7 @@ pub struct Episode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EpisodeError {
     /// The burst.
-    #[error("{0:?} is no burst: COUNTxBYTES/GAP, as 130x18/67")]
+    #[error("{0:?} is no burst: COUNTxBYTES/GAP, as 130x18/67, and q behind it for a quiet one")]
     Burst(String),
     /// A size.
     #[error("a burst has 1 to {COUNT_MAX} datagrams of 8 to {BYTES_MAX} bytes, a second apart")]
@@ -46,7 +50,8 @@ pub enum EpisodeError {
 
 impl fmt::Display for Episode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{}/{};{}", self.count, self.bytes, self.gap_ns, self.plan)
+        let quiet = if self.quiet { "q" } else { "" };
+        write!(f, "{}x{}/{}{quiet};{}", self.count, self.bytes, self.gap_ns, self.plan)
     }
 }
 
@@ -58,6 +63,7 @@ impl FromStr for Episode {
         let wrong = || EpisodeError::Burst(burst.chars().take(60).collect());
         let (count, rest) = burst.split_once('x').ok_or_else(wrong)?;
         let (bytes, gap_ns) = rest.split_once('/').ok_or_else(wrong)?;
+        let (gap_ns, quiet) = gap_ns.strip_suffix('q').map_or((gap_ns, false), |gap| (gap, true));
         let count = count.parse().map_err(|_| wrong())?;
         let bytes = bytes.parse().map_err(|_| wrong())?;
         let gap_ns = gap_ns.parse().map_err(|_| wrong())?;
@@ -67,7 +73,7 @@ impl FromStr for Episode {
         if !fits {
             return Err(EpisodeError::Size);
         }
-        Ok(Self { count, gap_ns, bytes, plan: plan.parse()? })
+        Ok(Self { count, gap_ns, bytes, quiet, plan: plan.parse()? })
     }
 }
 
@@ -89,9 +95,21 @@ impl Episode {
         let frame = |index: u32| {
             let payload = self.payload(episode, index);
             let at_ps = pause_ps + u64::from(index) * self.gap_ns * 1000;
-            (at_ps, packets::datagram(guest, (SOURCE_PORT, ECHO_PORT), &payload))
+            let port = if self.is_answered(index) { ECHO_PORT } else { SINK_PORT };
+            (at_ps, packets::datagram(guest, (SOURCE_PORT, port), &payload))
         };
         (0..self.count).map(frame).collect()
+    }
+
+    /// Whether the guest answers a datagram.
+    pub fn is_answered(&self, index: u32) -> bool {
+        !self.quiet || index + 1 == self.count
+    }
+
+    /// The first datagram from there on that is answered.
+    pub fn next_answered(&self, from: u32) -> Option<u32> {
+        let next = if self.quiet { self.count - 1 } else { from };
+        (from..self.count).contains(&next).then_some(next)
     }
 
     /// From its first datagram to the last, picoseconds.
@@ -104,7 +122,7 @@ impl Episode {
 pub const SOURCE_PORT: u16 = 4000;
 
 /// Bursts of the sweep: one frame, and around what drivers count to: budget, batch, ring.
-const SWEEP_COUNTS: [u32; 8] = [1, 16, 63, 64, 65, 130, 200, 390];
+const SWEEP_COUNTS: [u32; 8] = [1, 16, 64, 65, 75, 130, 200, 390];
 /// Gaps of the sweep: line rate, and slower than an interrupt.
 const SWEEP_GAPS_NS: [u64; 2] = [67, 20_000];
 /// Delays of the sweep.
@@ -114,7 +132,7 @@ const SWEEP_DELAYS_NS: [u64; 4] = [0, 500, 5_000, 120_000];
 pub fn sweep() -> Vec<Episode> {
     let mut all = Vec::new();
     for count in SWEEP_COUNTS {
-        for gap_ns in SWEEP_GAPS_NS {
+        for (gap_ns, quiet) in SWEEP_GAPS_NS.iter().flat_map(|gap| [(*gap, false), (*gap, true)]) {
             for (point, _) in POINTS.iter().filter(|(point, _)| *point != Point::Wire) {
                 for delay_ns in SWEEP_DELAYS_NS {
                     // Without a delay all kinds are the same.
@@ -125,7 +143,7 @@ pub fn sweep() -> Vec<Episode> {
                     if delay_ns != 0 {
                         plan.fixed_ns.insert(*point, delay_ns);
                     }
-                    all.push(Episode { count, gap_ns, bytes: 18, plan });
+                    all.push(Episode { count, gap_ns, bytes: 18, quiet, plan });
                 }
             }
         }
@@ -147,6 +165,7 @@ pub fn episode(sweep: &[Episode], seed: u64, number: u32) -> Episode {
     let count = 1 + scale(511) as u32;
     let gap_ns = 67 + scale(50_000);
     let bytes = 18 + scale(1400) as u32;
+    let quiet = scale(1) == 0;
     let mut plan = Plan { seed: 1 + scale(u64::from(u32::MAX)), ..Plan::default() };
     for (point, _) in POINTS {
         let most = scale(200_000);
@@ -154,7 +173,7 @@ pub fn episode(sweep: &[Episode], seed: u64, number: u32) -> Episode {
             plan.random_ns.insert(point, most);
         }
     }
-    Episode { count, gap_ns, bytes, plan }
+    Episode { count, gap_ns, bytes, quiet, plan }
 }
 
 #[cfg(test)]
@@ -168,7 +187,9 @@ mod tests {
             let episode = episode(&sweep, 7, number);
             assert_eq!(episode.to_string().parse(), Ok(episode.clone()), "{episode}");
         }
-        for text in ["", "3", "3x18", "0x18/67", "3x7/67", "3x18/67;bus=1", "5000x18/67"] {
+        for text in
+            ["", "3", "3x18", "0x18/67", "3x7/67", "3x18/67qq", "3x18/67;bus=1", "5000x18/67"]
+        {
             assert!(text.parse::<Episode>().is_err(), "{text}");
         }
     }
@@ -177,10 +198,24 @@ mod tests {
     fn a_sweep_holds_each_burst_once_without_delay_and_a_seed_draws_its_own() {
         let all = sweep();
         let calm = all.iter().filter(|e| e.plan == Plan::default()).count();
-        assert_eq!(calm, SWEEP_COUNTS.len() * SWEEP_GAPS_NS.len());
+        assert_eq!(calm, 2 * SWEEP_COUNTS.len() * SWEEP_GAPS_NS.len());
         let first = all.len() as u32;
         assert_eq!(episode(&all, 7, first), episode(&all, 7, first));
         assert_ne!(episode(&all, 7, first), episode(&all, 8, first));
+    }
+
+    #[test]
+    fn a_quiet_burst_is_answered_at_its_end() {
+        let quiet: Episode = "3x18/67q".parse().expect("an episode");
+        assert_eq!((quiet.next_answered(0), quiet.next_answered(3)), (Some(2), None));
+        let loud: Episode = "3x18/67".parse().expect("an episode");
+        assert_eq!((loud.next_answered(1), loud.next_answered(3)), (Some(1), None));
+        let ports = |e: &Episode| -> Vec<u16> {
+            let frames = e.frames([2; 6], 0, 0);
+            frames.iter().filter_map(|(_, f)| packets::datagram_of(f)).map(|d| d.1).collect()
+        };
+        assert_eq!(ports(&quiet), [SINK_PORT, SINK_PORT, ECHO_PORT]);
+        assert_eq!(ports(&loud), [ECHO_PORT; 3]);
     }
 
     #[test]

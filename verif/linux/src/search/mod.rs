@@ -6,9 +6,11 @@
 //! the device moves in between as the delays say. What that leaves out is in the book.
 
 mod episode;
+mod minimise;
 mod token;
 
 pub use episode::{episode, sweep, Episode, EpisodeError, ECHO_PORT};
+pub use minimise::minimise;
 pub use token::{Token, TokenError};
 
 use crate::boot::{Boot, BootError};
@@ -17,7 +19,7 @@ use crate::packets;
 use crate::run::{run, RunOptions, RunReport};
 use crate::timing::Plan;
 use crate::world::{Coming, Partner, SentFrame, MARK_PORT};
-use episode::SOURCE_PORT;
+use episode::{SINK_PORT, SOURCE_PORT};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -36,8 +38,8 @@ pub enum Which {
         /// Episodes.
         episodes: u32,
     },
-    /// This one alone.
-    One(Episode),
+    /// These alone, one after the other.
+    These(Vec<Episode>),
 }
 
 /// What is being searched, seen from the street.
@@ -47,8 +49,8 @@ struct Searcher {
     guest: [u8; 6],
     number: u32,
     current: Option<Episode>,
-    /// Replies so far.
-    next: u32,
+    /// The datagram whose reply is due; none when all are there.
+    next: Option<u32>,
     deadline_ps: Option<u64>,
     plan: Option<Plan>,
     failure: Option<String>,
@@ -64,7 +66,7 @@ impl Searcher {
             guest,
             number: 0,
             current: None,
-            next: 0,
+            next: None,
             deadline_ps: None,
             plan: None,
             failure: None,
@@ -79,8 +81,8 @@ impl Searcher {
             Which::Search { seed, episodes } if self.number < *episodes => {
                 Some(episode(&self.sweep, *seed, self.number))
             }
-            Which::One(episode) if self.number == 0 => Some(episode.clone()),
-            _ => None,
+            Which::These(episodes) => episodes.get(self.number as usize).cloned(),
+            Which::Search { .. } => None,
         };
         let Some(episode) = next else {
             self.over = true;
@@ -91,8 +93,8 @@ impl Searcher {
         let frames = episode.frames(self.guest, number, PAUSE_PS);
         self.plan = Some(episode.plan.clone());
         self.deadline_ps = Some(now_ps + PAUSE_PS + episode.length_ps() + PATIENCE_PS);
+        (self.number, self.next) = (number + 1, episode.next_answered(0));
         self.current = Some(episode);
-        (self.number, self.next) = (number + 1, 0);
         frames
     }
 
@@ -119,11 +121,11 @@ impl Partner for Shared {
         if !is_echo(&sent.bytes) {
             return Vec::new();
         }
-        let (number, index) = (search.number - 1, search.next);
+        let number = search.number - 1;
+        let Some(index) = search.next else {
+            return search.fail("all replies came and then another one".to_owned());
+        };
         let wanted = (ECHO_PORT, SOURCE_PORT, episode.payload(number, index));
-        if index >= episode.count {
-            return search.fail(format!("{index} replies came and then another one"));
-        }
         match packets::datagram_of(&sent.bytes) {
             Some(got) if got == wanted => {}
             Some((_, _, payload)) => {
@@ -132,8 +134,8 @@ impl Partner for Shared {
             }
             None => return search.fail(format!("the reply to datagram {index} is malformed")),
         }
-        search.next += 1;
-        if search.next < episode.count {
+        search.next = episode.next_answered(index + 1);
+        if search.next.is_some() {
             return Vec::new();
         }
         search.passed += 1;
@@ -146,9 +148,10 @@ impl Partner for Shared {
 
     fn expire(&mut self, _now_ps: u64) -> Coming {
         let mut search = self.0.borrow_mut();
-        let (next, count) = (search.next, search.current.as_ref().map_or(0, |e| e.count));
+        let next = search.next.unwrap_or(0);
         let patience_ms = PATIENCE_PS / 1_000_000_000;
-        search.fail(format!("{next} of {count} replies came, then none for {patience_ms} ms"))
+        search
+            .fail(format!("no reply to datagram {next}, {patience_ms} ms after the last was sent"))
     }
 
     fn take_plan(&mut self) -> Option<Plan> {
@@ -181,8 +184,6 @@ fn describe(payload: &[u8], episode: &Episode, number: u32) -> String {
 pub struct Setup {
     /// Kernel and guest; the script is made here.
     pub boot: Boot,
-    /// Packs a script into an archive for the guest.
-    pub pack: fn(&str) -> Vec<u8>,
     /// Receive and transmit descriptors.
     pub ring: u32,
     /// Interval of moderation, microseconds; 1 is adaptive.
@@ -212,7 +213,9 @@ fn script(setup: &Setup) -> String {
         "neighbour 10.0.0.2 02:00:00:00:00:02".to_owned(),
         "wait-carrier".to_owned(),
         format!("udp {ECHO_PORT}"),
-        "sleep 10".to_owned(),
+        format!("udp {SINK_PORT} sink"),
+        // Just after the link came up the watchdog comes soon, and would rescue the first episode.
+        "sleep 250".to_owned(),
         format!("send 10.0.0.2 {MARK_PORT}"),
         "sleep 100000000".to_owned(),
     ];
@@ -221,9 +224,8 @@ fn script(setup: &Setup) -> String {
 
 /// Runs the episodes of one boot, up to the first that goes wrong.
 pub fn search(setup: &Setup, which: Which) -> Result<Searched, BootError> {
-    let mut boot = setup.boot.clone();
+    let mut boot = setup.boot.clone().with(&script(setup));
     boot.simulated = true;
-    boot.script = (setup.pack)(&script(setup));
     let mut options = RunOptions::new(boot);
     // A search of many episodes takes what it takes; the kernel must just go on.
     options.limits.wall = std::time::Duration::from_secs(3600);

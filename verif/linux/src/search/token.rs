@@ -42,7 +42,10 @@ impl fmt::Display for Token {
         write!(f, "{PREFIX}{kernel}/{plant}/{ring}/{rx_usecs}/")?;
         match which {
             Which::Search { seed, episodes } => write!(f, "search:{seed}:{episodes}"),
-            Which::One(episode) => write!(f, "one:{episode}"),
+            Which::These(episodes) => {
+                let all: Vec<String> = episodes.iter().map(ToString::to_string).collect();
+                write!(f, "these:{}", all.join("+"))
+            }
         }
     }
 }
@@ -58,7 +61,10 @@ impl FromStr for Token {
         };
         let number = |text: &str, name| text.parse().map_err(|_| TokenError::Number(name));
         let which = match which.split_once(':').ok_or(TokenError::Shape)? {
-            ("one", episode) => Which::One(episode.parse()?),
+            ("these", episodes) => {
+                let all: Result<Vec<_>, _> = episodes.split('+').map(str::parse).collect();
+                Which::These(all?)
+            }
             ("search", rest) => {
                 let (seed, episodes) = rest.split_once(':').ok_or(TokenError::Shape)?;
                 let seed = seed.parse().map_err(|_| TokenError::Number("the seed"))?;
@@ -83,7 +89,7 @@ mod tests {
     #[test]
     fn a_token_is_its_text() {
         for text in [
-            "linux/ixgbe/planted/1/128/100/one:130x18/67;dma-write=500",
+            "linux/ixgbe/planted/1/128/100/these:130x18/67;dma-write=500+2x18/67q;",
             "linux/ixgbe/sanitizers/0/64/1/search:7:200",
         ] {
             let token: Token = text.parse().expect(text);
@@ -96,8 +102,8 @@ mod tests {
         for (text, why) in [
             ("", "has the form"),
             ("linux/ixgbe/planted/1/128/100", "has the form"),
-            ("linux/ixgbe/planted/x/128/100/one:1x18/67", "planted bugs"),
-            ("linux/ixgbe/planted/1/128/100/one:1y18/67", "no burst"),
+            ("linux/ixgbe/planted/x/128/100/these:1x18/67", "planted bugs"),
+            ("linux/ixgbe/planted/1/128/100/these:1y18/67", "no burst"),
             ("linux/ixgbe/planted/1/128/100/search:x:1", "the seed"),
             ("linux/ixgbe/planted/1/128/100/many:1", "has the form"),
         ] {

@@ -64,10 +64,12 @@ impl<N: Nic> World<N> {
         }
     }
 
-    /// The CPU may have computed for a while before it touches a register.
+    /// The CPU may have computed for a while before it touches a register: the device goes on for
+    /// so long from where it is. The kernel's clock does not show it; the device waits for it when
+    /// the kernel waits.
     fn begin(&mut self, memory: &SharedMemory, kernel_ps: u64) -> Result<(), WorldError> {
         let ahead_ps = self.timing.extra_ps(Point::Cpu);
-        self.advance(memory, kernel_ps.saturating_add(ahead_ps))?;
+        self.advance(memory, kernel_ps.max(self.now_ps).saturating_add(ahead_ps))?;
         self.accesses += 1;
         if self.remove_at.is_some_and(|at| self.accesses >= at) {
             self.remove();
