@@ -9,6 +9,7 @@ use pollproof_linux::boot::Boot;
 use pollproof_linux::capture::{self, FaultPlan};
 use pollproof_linux::kernel::{self, Built, Kind};
 use pollproof_linux::run::{board, run as run_kernel, RunOptions, RunReport};
+use pollproof_linux::serve::ServeError;
 use pollproof_linux::timing::Plan;
 use pollproof_wire::read_file;
 
@@ -124,7 +125,9 @@ pub fn run(args: &LinuxRunArgs, quiet: bool) -> anyhow::Result<u8> {
     for problem in &problems {
         outln!("FOUND  {problem}");
     }
-    Ok(if !problems.is_empty() {
+    Ok(if report.error.as_ref().is_some_and(ServeError::is_limit) && problems.len() == 1 {
+        exit::INCONCLUSIVE
+    } else if !problems.is_empty() {
         exit::FINDINGS
     } else if report.arrived.is_empty() {
         exit::NOTHING

@@ -179,6 +179,11 @@ impl Boot {
         ];
         if self.simulated {
             all.push(format!("time-travel=ext:{TIME_SOCKET}"));
+        } else {
+            // A busy machine may leave a kernel without its CPU for half a minute, which is not the
+            // kernel's fault.
+            all.push("watchdog_thresh=60".to_owned());
+            all.push("rcupdate.rcu_cpu_stall_timeout=120".to_owned());
         }
         all.extend(self.arguments.iter().cloned());
         all

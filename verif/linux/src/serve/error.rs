@@ -63,6 +63,9 @@ pub enum ServeError {
     /// Over the limit.
     #[error("{0}")]
     Limit(&'static str),
+    /// The kernel does nothing any more.
+    #[error("the kernel hangs: {0}")]
+    Hang(&'static str),
     /// The kernel does not take an interrupt.
     #[error("the kernel refused an interrupt")]
     Refused,
@@ -72,6 +75,13 @@ pub enum ServeError {
     /// There are commands without end.
     #[error("one kick brought more than {0} commands")]
     Flood(u32),
+}
+
+impl ServeError {
+    /// Whether a bound was hit, so that nothing is said of the kernel.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::Limit(_))
+    }
 }
 
 pub(super) fn system(what: &'static str) -> impl FnOnce(io::Error) -> ServeError {

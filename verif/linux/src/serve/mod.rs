@@ -168,9 +168,7 @@ impl<N: Nic> Server<N> {
         match wait(&fds, Some(self.limits.silence))? {
             Woken::Device => self.device_message(),
             Woken::Time => self.time_message(),
-            Woken::Nothing => Err(ServeError::Limit(
-                "the kernel neither does anything nor waits for time: it hangs",
-            )),
+            Woken::Nothing => Err(ServeError::Hang("it neither does anything nor waits for time")),
             _ => Ok(false),
         }
     }
@@ -258,7 +256,7 @@ impl<N: Nic> Server<N> {
                         return Ok(());
                     }
                 }
-                _ => return Err(ServeError::Limit("the kernel does not answer an interrupt")),
+                _ => return Err(ServeError::Hang("it does not answer an interrupt")),
             }
         }
     }

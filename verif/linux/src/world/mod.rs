@@ -232,9 +232,9 @@ impl<N: Nic> World<N> {
                 Outbound::DmaRead { .. } => (self.link.write_ps(self.now_ps, 0), None),
                 Outbound::Msix { .. } => (self.link.write_ps(self.now_ps, 4), None),
             };
+            // Whatever is due earlier waits for what left before it.
             let extra_ps = point.map_or(0, |point| self.timing.extra_ps(point));
-            let behind_ps = self.to_host.back().map_or(0, |last| last.0);
-            self.to_host.push_back((at_ps.saturating_add(extra_ps).max(behind_ps), request));
+            self.to_host.push_back((at_ps.saturating_add(extra_ps), request));
         }
         self.function.set_pending(self.nic.transactions_pending() || !self.to_host.is_empty());
     }
@@ -262,14 +262,12 @@ impl<N: Nic> World<N> {
                 let lane_ps = self.link.params().to_device_ps(len);
                 let latency_ps = self.link.params().latency_ps;
                 let due_ps = self.now_ps + lane_ps + latency_ps + extra_ps;
-                let behind_ps = self.answers.back().map_or(0, |last| last.due_ps);
-                self.answers.push_back(Answer { due_ps: due_ps.max(behind_ps), tag, bytes });
+                self.answers.push_back(Answer { due_ps, tag, bytes });
             }
             Outbound::Msix { vector } => {
                 let Some((address, data)) = self.nic.msix_message(vector) else { return };
                 let extra_ps = self.timing.extra_ps(Point::Msix);
-                let behind_ps = self.messages.back().map_or(0, |last| last.due_ps);
-                let due_ps = self.now_ps.saturating_add(extra_ps).max(behind_ps);
+                let due_ps = self.now_ps.saturating_add(extra_ps);
                 self.messages.push_back(Message { due_ps, address, data });
             }
         }
