@@ -47,6 +47,8 @@ pub(crate) struct TxEngine {
     inside: bool,
     /// No packet is inside and no descriptor on chip: nothing moves until some are fetched.
     dry: bool,
+    /// Transmit hangs: on purpose, see `hold_transmit`.
+    held: bool,
     /// Queues that may hold write-backs.
     pub(crate) holding: QueueSet,
     /// Frames that wait to be collected.
@@ -104,8 +106,15 @@ impl Intel82599 {
         self.tx.dry = false;
     }
 
+    /// From now on no descriptor is taken, until a reset: for whoever wants to see what a driver
+    /// does about a transmit unit that hangs.
+    pub fn hold_transmit(&mut self) {
+        self.tx.held = true;
+    }
+
     fn tx_on(&self) -> bool {
-        self.csr.get(map::DMATXCTL) & tdma::TE != 0
+        !self.tx.held
+            && self.csr.get(map::DMATXCTL) & tdma::TE != 0
             && self.csr.get(map::RTTDCS) & tdma::ARBDIS == 0
             && self.may_master()
     }

@@ -35,6 +35,26 @@ fn a_frame_is_read_sent_and_its_descriptor_written_back_with_a_message() {
 }
 
 #[test]
+fn a_transmit_unit_that_hangs_takes_nothing_until_a_reset() {
+    let mut host = sender(LINUX);
+    let d = whole(&mut host, TX_BUF, &udp(1, &[9; 100]));
+    host.queue_tx(&[d]);
+    host.dev.hold_transmit();
+    host.kick();
+    host.run();
+    assert!(host.sent.is_empty() && !host.tx_done(0));
+    assert_eq!(host.get(map::TDH), 0);
+    host.set(map::CTRL, ctrl::RST);
+    host.run();
+    host.interrupts(1);
+    host.start_tx(64, LINUX);
+    host.queue_tx(&[d]);
+    host.kick();
+    host.run();
+    assert_eq!(host.sent.len(), 1);
+}
+
+#[test]
 fn fragments_are_put_together_and_short_frames_padded() {
     let mut host = sender(LINUX);
     let frame = udp(1, b"x");

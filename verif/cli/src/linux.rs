@@ -14,6 +14,7 @@ pub fn linux(command: &LinuxCommand, quiet: bool) -> anyhow::Result<u8> {
         LinuxCommand::Run(args) => crate::linux_run::run(args, quiet),
         LinuxCommand::Explore(args) => crate::linux_explore::explore(args, quiet),
         LinuxCommand::Conformance(args) => crate::linux_explore::conformance(args, quiet),
+        LinuxCommand::Scenarios(args) => crate::linux_scenarios::scenarios(args, quiet),
     }
 }
 
@@ -69,7 +70,7 @@ fn build(args: &LinuxBuildArgs, quiet: bool) -> anyhow::Result<u8> {
 }
 
 /// `all`, or names of kernels.
-fn kinds(named: &[String]) -> anyhow::Result<Vec<Kind>> {
+pub fn kinds(named: &[String]) -> anyhow::Result<Vec<Kind>> {
     let mut kinds = Vec::new();
     for name in named {
         match Kind::ALL.into_iter().find(|kind| kind.name() == name) {

@@ -3,6 +3,7 @@
 #[macro_use]
 mod output;
 mod args;
+mod args_linux;
 mod bench;
 mod bench_timed;
 mod check;
@@ -11,6 +12,7 @@ mod explore;
 mod linux;
 mod linux_explore;
 mod linux_run;
+mod linux_scenarios;
 mod one;
 mod progress;
 mod run;

@@ -18,6 +18,7 @@ pub mod packets;
 pub mod pci;
 pub mod private;
 pub mod run;
+pub mod scenarios;
 pub mod search;
 pub mod serve;
 mod start;

@@ -94,6 +94,8 @@ pub trait Nic {
     fn transactions_pending(&self) -> bool;
     /// The cable is plugged in or pulled out.
     fn set_cable(&mut self, present: bool);
+    /// Transmit stops until the device is reset, as one that hangs does.
+    fn hold_transmit(&mut self);
     /// Whether frames that come now would be received.
     fn is_receiving(&self) -> bool;
     /// The ring whose tail this register is.
@@ -179,6 +181,9 @@ impl Nic for Intel82599 {
     }
     fn set_cable(&mut self, present: bool) {
         self.set_cable(present);
+    }
+    fn hold_transmit(&mut self) {
+        self.hold_transmit();
     }
     fn is_receiving(&self) -> bool {
         self.link_up() && self.peek(map::RXCTRL) & ixgbe::rdma::RXEN != 0

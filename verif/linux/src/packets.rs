@@ -68,6 +68,31 @@ pub fn datagram(guest: [u8; 6], ports: (u16, u16), payload: &[u8]) -> Arc<[u8]> 
     bytes.into()
 }
 
+/// A TCP segment to the guest from somebody behind the other end, in the middle of a stream.
+pub fn tcp_segment(
+    guest: [u8; 6],
+    from: Ipv4Addr,
+    ports: (u16, u16),
+    sequence: u32,
+    payload: &[u8],
+) -> Arc<[u8]> {
+    let builder = PacketBuilder::ethernet2(PEER_MAC, guest)
+        .ipv4(from.octets(), GUEST_IP.octets(), 64)
+        .tcp(ports.0, ports.1, sequence, 4096)
+        .ack(1);
+    let mut bytes = Vec::with_capacity(builder.size(payload.len()));
+    let _ = builder.write(&mut bytes, payload);
+    bytes.into()
+}
+
+/// Ports, sequence number and payload of a TCP segment, or of several that were put together.
+pub fn tcp_of(frame: &[u8]) -> Option<(u16, u16, u32, Vec<u8>)> {
+    let packet = SlicedPacket::from_ethernet(frame).ok()?;
+    let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
+    let ports = (tcp.source_port(), tcp.destination_port());
+    Some((ports.0, ports.1, tcp.sequence_number(), tcp.payload().to_vec()))
+}
+
 /// Source port, destination port and payload of a datagram whose UDP checksum is right.
 pub fn datagram_of(frame: &[u8]) -> Option<(u16, u16, Vec<u8>)> {
     let packet = SlicedPacket::from_ethernet(frame).ok()?;
@@ -111,6 +136,14 @@ mod tests {
         let mut bad = frame.to_vec();
         bad[45] ^= 1;
         assert_eq!(datagram_of(&bad), None);
+    }
+
+    #[test]
+    fn a_segment_is_known_by_its_ports_and_place_in_the_stream() {
+        let guest = [2, 0, 0, 0, 0, 1];
+        let frame = tcp_segment(guest, PEER_IP, (1000, 80), 77, b"part");
+        assert_eq!(tcp_of(&frame), Some((1000, 80, 77, b"part".to_vec())));
+        assert_eq!(tcp_of(&datagram(guest, (1000, 80), b"part")), None);
     }
 
     #[test]

@@ -315,7 +315,8 @@ pub const CATALOGUE: &[RuleInfo] = &[
                    not written.",
         source: "82599 datasheet, 7.1.9 and 7.2.3.3; Linux ixgbe_alloc_rx_buffers()",
         blind_spots: "Rings whose tail is a register. For transmit rings the device's progress is \
-                      what the driver tells of it.",
+                      what the driver tells of it. A device that is gone has no rings: see \
+                      REMOVAL-FENCE.",
         must_reach: &["receive"],
     },
     RuleInfo {

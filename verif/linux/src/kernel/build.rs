@@ -97,7 +97,9 @@ pub fn build(
     if !missing.is_empty() {
         enough_room(cache)?;
         let package = source::package(cache)?;
-        watch(&Stage::Download(package.version.clone()));
+        if !package.file.is_file() {
+            watch(&Stage::Download(package.version.clone()));
+        }
         source::download(cache, &package)?;
         watch(&Stage::Unpack);
         let tree = source::unpack(cache, &package, edits::COMMON)?;

@@ -1,7 +1,8 @@
 //! Edits to the kernel's source, as scripts: which function, and what is put around it.
 //!
 //! The bus of User Mode Linux needs four; a driver is never touched, but in the kernel with planted
-//! bugs, which is a third one and says so. No line of the kernel is repeated here: a function that
+//! bugs, which is a third one and says so. What ixgbe is told of the number of CPUs is a matter of
+//! how it is compiled. No line of the kernel is repeated here: a function that
 //! must behave otherwise is kept under another name, and ours of the old name calls it.
 
 mod apply;
@@ -13,7 +14,7 @@ pub use apply::{apply, EditError};
 pub struct Edit {
     /// File, from the top of the source.
     pub file: &'static str,
-    /// Function whose definition is looked for; there must be exactly one.
+    /// Function whose definition is looked for; there must be exactly one. None for the whole file.
     pub function: &'static str,
     /// What is done with it.
     pub change: Change,
@@ -28,6 +29,11 @@ pub enum Change {
         inner: &'static str,
         /// What stands under the old name.
         outer: &'static str,
+    },
+    /// This follows at the end of the file, which is made if it is not there.
+    Append {
+        /// What follows.
+        text: &'static str,
     },
     /// A word that is in it once becomes another.
     Word {
@@ -94,6 +100,19 @@ pub const COMMON: &[Edit] = &[
             outer: include_str!("edits/getrandom.c"),
         },
     },
+    // There is one CPU, and ixgbe has no more queues than CPUs. It is told of as many as the
+    // kernel's command line says by `pollproof_cpus`, one without it.
+    Edit {
+        file: "include/linux/pollproof_cpus.h",
+        function: "",
+        change: Change::Append { text: include_str!("edits/cpus.h") },
+    },
+    Edit {
+        file: "drivers/net/ethernet/intel/ixgbe/Makefile",
+        function: "",
+        change: Change::Append { text: include_str!("edits/cpus.mk") },
+    },
+    Edit { file: BUS, function: "", change: Change::Append { text: include_str!("edits/cpus.c") } },
 ];
 
 /// Bugs that are put into ixgbe, each behind a bit of the parameter `ixgbe.plant`. For the planted

@@ -4,6 +4,7 @@ use super::command::{ask, Run};
 use super::edits::{apply, Edit};
 use super::{key, BuildError, Cache};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The package, of bookworm and trixie.
@@ -178,7 +179,12 @@ pub fn edit(top: &Path, version: &str, edits: &[Edit]) -> Result<(), BuildError>
     for edit in edits {
         if !files.iter().any(|f| f.0 == edit.file) {
             let path = top.join(edit.file);
-            let text = fs::read_to_string(&path).map_err(BuildError::io(&path))?;
+            let text = match fs::read_to_string(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound && edit.function.is_empty() => {
+                    String::new()
+                }
+                read => read.map_err(BuildError::io(&path))?,
+            };
             files.push((edit.file, text));
         }
         for (_, text) in files.iter_mut().filter(|f| f.0 == edit.file) {

@@ -82,7 +82,11 @@ impl<N: Nic> World<N> {
         let ones = u64::MAX >> (64 - 8 * bytes.clamp(1, 8));
         let is_there = self.function.decodes();
         let value = if is_there { self.nic.mmio_read(bar, offset, bytes) } else { ones };
-        emit(Event::MmioRead { bar, offset, value });
+        // The table of messages is the PCI core's, which goes on with it when the driver has found
+        // out that the function is gone.
+        if is_there || bar != self.nic.identity().msix_bar {
+            emit(Event::MmioRead { bar, offset, value });
+        }
         self.pull();
         // What the device wrote before it answered is in memory before the answer.
         self.push_writes(memory);
@@ -90,7 +94,9 @@ impl<N: Nic> World<N> {
     }
 
     fn write(&mut self, memory: &SharedMemory, bar: u8, offset: u64, value: u64, bytes: u32) {
-        self.watch.before_write(&self.nic, memory, bar, offset, value as u32);
+        if self.function.decodes() {
+            self.watch.before_write(&self.nic, memory, bar, offset, value as u32);
+        }
         emit(Event::MmioWrite { bar, offset, value });
         let extra_ps = self.timing.extra_ps(Point::Posted);
         let due_ps = self.now_ps + self.link.params().latency_ps + extra_ps;

@@ -210,6 +210,7 @@ impl<N: Nic> World<N> {
             }
             Source::Act => match self.street.pop_act() {
                 Some(Act::Cable(present)) => self.nic.set_cable(present),
+                Some(Act::HoldTransmit) => self.nic.hold_transmit(),
                 Some(Act::Remove) => self.remove(),
                 None => {}
             },
@@ -278,6 +279,7 @@ impl<N: Nic> World<N> {
         if self.function.is_removed() {
             return;
         }
+        self.watch.end_all();
         emit(Event::FunctionRemoved);
         self.function.remove();
         self.posted.clear();

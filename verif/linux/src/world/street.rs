@@ -13,6 +13,8 @@ pub const MARK_PORT: u16 = 46_517;
 pub enum Act {
     /// The cable is pulled out, or plugged in.
     Cable(bool),
+    /// Transmit stops until the device is reset.
+    HoldTransmit,
     /// The function leaves the bus.
     Remove,
 }

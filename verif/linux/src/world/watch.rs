@@ -15,6 +15,7 @@ const DESCRIPTOR_BYTES: u64 = 16;
 
 #[derive(Clone, Debug)]
 struct Ring {
+    bar: u8,
     base: u64,
     entries: u32,
     tail: u32,
@@ -48,12 +49,11 @@ impl Watch {
     /// A register write is about to reach the device.
     pub(super) fn before_delivery<N: Nic>(&mut self, nic: &N, bar: u8, offset: u64, value: u32) {
         if nic.is_reset_by(bar, offset, value) {
-            let tails: Vec<u64> = self.rings.keys().copied().collect();
-            tails.into_iter().for_each(|tail| self.end(bar, tail));
+            self.end_all();
         } else if let Some(view) = nic.ring_disabled_by(bar, offset, value) {
-            self.end(bar, view.tail);
+            self.end(view.tail);
         } else if let Some(view) = nic.ring_enabled_by(bar, offset, value) {
-            self.end(bar, view.tail);
+            self.end(view.tail);
             self.begin(bar, &view);
         }
     }
@@ -71,20 +71,27 @@ impl Watch {
         }
     }
 
+    /// The device is reset, or gone: no queue is on.
+    pub(super) fn end_all(&mut self) {
+        let tails: Vec<u64> = self.rings.keys().copied().collect();
+        tails.into_iter().for_each(|tail| self.end(tail));
+    }
+
     fn begin(&mut self, bar: u8, view: &RingView) {
         if view.entries == 0 {
             return;
         }
         let (tail, entries) = (view.tail, view.entries);
         let (base, buffers, queue) = (view.base, BTreeMap::new(), view.receive_queue);
-        let ring = Ring { base, entries, tail: 0, head: 0, queue, buffers };
+        let ring = Ring { bar, base, entries, tail: 0, head: 0, queue, buffers };
         self.rings.insert(tail, ring);
         emit(Event::TailRing(TailRing { bar, tail, entries, cq: queue }));
     }
 
     /// The queue is off: what it had is the driver's again, and its tail is no doorbell.
-    fn end(&mut self, bar: u8, tail: u64) {
+    fn end(&mut self, tail: u64) {
         let Some(ring) = self.rings.remove(&tail) else { return };
+        let bar = ring.bar;
         for buf in ring.buffers.into_values() {
             emit(Event::Own { buf, from: Owner::Device, to: Owner::Free });
         }

@@ -66,6 +66,8 @@ impl Rule for Tail {
                     state.back(count, record, verdicts);
                 }
             }
+            // What is gone takes nothing, and a driver that does not know yet rings on.
+            Event::FunctionRemoved => self.rings = FewMap::default(),
             Event::RingStopped { cq, .. } => {
                 if let Some(tail) = self.tail_of.remove(cq) {
                     self.rings.remove(tail);

@@ -36,6 +36,8 @@ pub fn apply(text: &str, edit: &Edit) -> Result<String, EditError> {
     match edit.change {
         Change::Wrap { inner, outer } => wrap(text, edit, inner, outer),
         Change::Word { from, to } => word(text, edit, from, to),
+        Change::Append { text: more } if text.ends_with(more) => Ok(text.into()),
+        Change::Append { text: more } => Ok([text, more].concat()),
     }
 }
 
@@ -155,7 +157,10 @@ long other(void)
 
     #[test]
     fn an_edit_made_twice_is_made_once() {
-        for edit in [wrap_edit("turn"), word_edit("turn")] {
+        let append = Change::Append { text: "more\n" };
+        let append = Edit { file: "a.c", function: "", change: append };
+        assert!(apply(SOURCE, &append).unwrap().ends_with("}\nmore\n"));
+        for edit in [wrap_edit("turn"), word_edit("turn"), append] {
             let once = apply(SOURCE, &edit).unwrap();
             assert_ne!(once, SOURCE);
             assert_eq!(apply(&once, &edit).unwrap(), once);

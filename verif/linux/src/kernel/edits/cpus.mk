@@ -1,0 +1,2 @@
+
+ccflags-y += -include $(srctree)/include/linux/pollproof_cpus.h

@@ -1,0 +1,184 @@
+//! Scenarios for a kernel: what its administrator and the world do to a NIC, and what must hold.
+//!
+//! A scenario is one or more cases, each one boot with a script for the guest, phases for the
+//! street and a judge. Whatever a case does, the kernel must switch itself off, its log must hold
+//! no report, no rule may be broken and no line of the script may fail, but where the case says so.
+
+mod busy;
+mod echo;
+mod fq;
+mod gro;
+mod life;
+mod queues;
+mod rings;
+mod script;
+
+use crate::boot::{Boot, BootError};
+use crate::capture;
+use crate::kernel::cpio;
+use crate::run::{board, run, RunOptions, RunReport};
+use crate::timing::Plan;
+use crate::world::Phase;
+use pollproof_wire::Capture;
+use script::Script;
+
+/// What cases are made from.
+pub struct Setting<'a> {
+    /// Kernel and guest.
+    pub boot: &'a Boot,
+    /// A capture to send.
+    pub capture: &'a Capture,
+    /// Delays, under simulated time.
+    pub plan: Plan,
+}
+
+/// One scenario.
+pub struct Scenario {
+    /// Its name.
+    pub id: &'static str,
+    /// What it does, in a line.
+    pub what: &'static str,
+    /// Its cases.
+    pub cases: fn(&Setting<'_>) -> Vec<Case>,
+}
+
+/// What is wrong with what the guest and the street saw, each in a line.
+type Judge = Box<dyn Fn(&RunReport) -> Vec<String> + Send>;
+
+/// One boot.
+pub struct Case {
+    /// What tells it from the others of its scenario.
+    pub name: String,
+    script: Script,
+    phases: Vec<Phase>,
+    remove_at: Option<u64>,
+    /// CPUs that the driver is told of: it has no more queues.
+    cpus: u32,
+    /// Lines of the script may fail: nobody promised that they work.
+    may_fail: bool,
+    /// Reports that the kernel's log must hold, by words in them; they are no problem then.
+    reports: &'static [&'static str],
+    judge: Judge,
+}
+
+/// All, in the order in which they are run.
+pub const ALL: &[Scenario] = &[
+    Scenario { id: "arp-icmp", what: "ARP and ICMP echo are answered", cases: echo::arp_icmp },
+    Scenario { id: "capture", what: "a capture, to a packet socket", cases: queues::capture },
+    Scenario {
+        id: "queues",
+        what: "four queues, each flow on that of its Toeplitz hash",
+        cases: queues::queues,
+    },
+    Scenario { id: "gro", what: "TCP streams with GRO off, on, and deferred", cases: gro::gro },
+    Scenario {
+        id: "busy-poll",
+        what: "UDP echo with SO_BUSY_POLL, prefer-busy-poll, busy_read",
+        cases: busy::busy_poll,
+    },
+    Scenario { id: "moderation", what: "UDP echo at several rx-usecs", cases: echo::moderation },
+    Scenario {
+        id: "rings",
+        what: "bursts into rings of several sizes; what is lost was counted",
+        cases: rings::rings,
+    },
+    Scenario { id: "down-up", what: "down and up under traffic", cases: life::down_up },
+    Scenario { id: "flap", what: "the cable is pulled and plugged", cases: life::flap },
+    Scenario { id: "tx-hang", what: "transmit hangs, the driver resets", cases: life::tx_hang },
+    Scenario { id: "fq", what: "paced sockets through fq, with and without slack", cases: fq::fq },
+    Scenario {
+        id: "removal",
+        what: "the device is gone at every k-th access",
+        cases: life::removal,
+    },
+];
+
+/// Which scenarios a name means: `all`, or one.
+pub fn select(name: &str) -> Vec<&'static Scenario> {
+    ALL.iter().filter(|scenario| name == "all" || scenario.id == name).collect()
+}
+
+/// How a case went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What is wrong, each in a line.
+    pub problems: Vec<String>,
+    /// Register accesses.
+    pub accesses: u64,
+    /// Frames that reached the port, and that left it.
+    pub frames: (usize, usize),
+    /// Hash over all events with their times.
+    pub trace_hash: u64,
+    /// The kernel's log, for whoever asks why.
+    pub log: String,
+    /// What the guest printed.
+    pub console: String,
+}
+
+impl Case {
+    fn new(script: Script, phases: Vec<Phase>, judge: Judge) -> Self {
+        Self {
+            name: String::new(),
+            script,
+            phases,
+            remove_at: None,
+            cpus: 1,
+            may_fail: false,
+            reports: &[],
+            judge,
+        }
+    }
+
+    /// Runs it to its end.
+    pub fn run(self, setting: &Setting<'_>) -> Result<Outcome, BootError> {
+        let mut boot = setting.boot.clone();
+        boot.script = cpio::with_script(&self.script.text());
+        boot.arguments.push(format!("pollproof_cpus={}", self.cpus));
+        let options = RunOptions {
+            phases: self.phases,
+            plan: setting.plan.clone(),
+            remove_at: self.remove_at,
+            device: board(),
+            ..RunOptions::new(boot)
+        };
+        let mut report = run(options)?;
+        let mut problems = Vec::new();
+        for words in self.reports {
+            let before = report.log_reports.len();
+            report.log_reports.retain(|line| !line.contains(words));
+            if before == report.log_reports.len() {
+                problems.push(format!("the kernel's log does not say '{words}'"));
+            }
+        }
+        if self.may_fail {
+            let lines = report.output.console.lines();
+            let kept: Vec<_> = lines.filter(|line| !line.contains(" error ")).collect();
+            report.output.console = kept.join("\n");
+        }
+        problems.extend(capture::problems(&report));
+        problems.extend((self.judge)(&report));
+        Ok(Outcome {
+            problems,
+            accesses: report.accesses,
+            frames: (report.arrived.len(), report.sent.len()),
+            trace_hash: report.trace_hash,
+            log: report.output.log,
+            console: report.output.console,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_select_one_or_all() {
+        let ids: BTreeSet<_> = ALL.iter().map(|scenario| scenario.id).collect();
+        assert_eq!(ids.len(), ALL.len());
+        assert_eq!(select("all").len(), ALL.len());
+        assert_eq!(select("gro").len(), 1);
+        assert!(select("gr").is_empty());
+    }
+}
