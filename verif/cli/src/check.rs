@@ -1,6 +1,7 @@
 //! `pollproof check`.
 
 use crate::args::{CheckArgs, Engine, Format, LimitArgs, Profile};
+use crate::linux_check::{self, LinuxCheck};
 use crate::progress::{thread_seconds, Progress};
 use crate::{exit, run};
 use pollproof_bench::run::{Limits, Run};
@@ -53,20 +54,27 @@ pub fn check(args: &CheckArgs, quiet: bool) -> anyhow::Result<u8> {
     let around = Surroundings { jobs, cpu_seconds: &thread_seconds, progress: &tell };
     let report = run_check(&selection, &limits, &around);
     let captures = run::committed_captures(&args.filters, args.limits.seed, &mut progress);
+    let linux = linux_check::smoke(&args.filters);
     progress.done();
-    let status = captures.iter().map(|c| c.status).fold(report.status(), |all, one| {
-        if all == Status::NothingSelected {
-            one
-        } else {
-            all.min(one)
-        }
-    });
+    let linux_status = linux.as_ref().and_then(|linux| linux.status);
+    let all = captures.iter().map(|c| c.status).chain(linux_status);
+    let status =
+        all.fold(
+            report.status(),
+            |all, one| {
+                if all == Status::NothingSelected {
+                    one
+                } else {
+                    all.min(one)
+                }
+            },
+        );
     let captures: Vec<CaptureJson> = captures.into_iter().map(|c| c.json).collect();
     match args.format {
         Format::Json => {
-            outln!("{}", serde_json::to_string_pretty(&json(&report, captures, status))?)
+            outln!("{}", serde_json::to_string_pretty(&json(&report, captures, linux, status))?)
         }
-        Format::Text => print_text(&report, &captures, status, &limits),
+        Format::Text => print_text(&report, &captures, linux, status, &limits),
     }
     Ok(exit::of(status))
 }
@@ -101,7 +109,13 @@ fn without_bug(row: &BugRow) -> &'static str {
     }
 }
 
-fn print_text(report: &CheckReport, captures: &[CaptureJson], status: Status, limits: &Limits) {
+fn print_text(
+    report: &CheckReport,
+    captures: &[CaptureJson],
+    linux: Option<LinuxCheck>,
+    status: Status,
+    limits: &Limits,
+) {
     print_bugs(report);
     print_scenarios(report);
     for row in &report.questions {
@@ -122,6 +136,9 @@ fn print_text(report: &CheckReport, captures: &[CaptureJson], status: Status, li
             c.delivered,
             c.dropped
         );
+    }
+    if let Some(linux) = linux {
+        outln!("{}", linux.said);
     }
     print_unexpected(report, limits);
     if !report.bugs.is_empty() || !report.scenarios.is_empty() {
@@ -280,7 +297,12 @@ fn summary(report: &CheckReport) -> SummaryJson {
     s
 }
 
-fn json(report: &CheckReport, captures: Vec<CaptureJson>, status: Status) -> CheckJson {
+fn json(
+    report: &CheckReport,
+    captures: Vec<CaptureJson>,
+    linux: Option<LinuxCheck>,
+    status: Status,
+) -> CheckJson {
     CheckJson {
         schema_version: SCHEMA_VERSION,
         status: match status {
@@ -308,6 +330,7 @@ fn json(report: &CheckReport, captures: Vec<CaptureJson>, status: Status) -> Che
             .collect(),
         questions: report.questions.iter().map(question_json).collect(),
         captures,
+        linux: linux.map(|linux| linux.said),
     }
 }
 

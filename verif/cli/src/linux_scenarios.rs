@@ -5,6 +5,7 @@ use crate::exit;
 use crate::linux_run::choose;
 use crate::progress::Progress;
 use anyhow::{bail, Context};
+use pollproof_linux::boot::BootError;
 use pollproof_linux::scenarios::{select, Case, Outcome, Scenario, Setting};
 use pollproof_wire::{read_capture, Capture};
 use std::collections::BTreeMap;
@@ -46,7 +47,13 @@ pub fn scenarios(args: &LinuxScenariosArgs, quiet: bool) -> anyhow::Result<u8> {
             jobs.extend(cases.map(|case| Job { scenario, case }));
         }
     }
-    let rows = run_all(jobs, &setting, args.jobs, quiet)?;
+    let rows = match run_all(jobs, &setting, args.jobs, quiet) {
+        Ok(rows) => rows,
+        Err((name, error)) => {
+            eprintln!("pollproof: {name}: {error}");
+            return Ok(exit::ENVIRONMENT);
+        }
+    };
     if let Some(folder) = &args.logs {
         keep_logs(folder, &rows)?;
     }
@@ -68,7 +75,7 @@ fn run_all(
     setting: &Setting<'_>,
     workers: Option<usize>,
     quiet: bool,
-) -> anyhow::Result<Rows> {
+) -> Result<Rows, (String, BootError)> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let count = jobs.len();
     let names: Vec<_> = jobs
@@ -96,9 +103,9 @@ fn run_all(
         drop(done);
         for (number, (at, outcome)) in outcomes.iter().enumerate() {
             progress.tell(&format!("{} of {count}: {}", number + 1, names[at]));
-            rows[at] = Some(outcome.with_context(|| names[at].clone())?);
+            rows[at] = Some(outcome.map_err(|error| (names[at].clone(), error))?);
         }
-        anyhow::Ok(())
+        Ok(())
     })?;
     progress.done();
     Ok(names.into_iter().zip(rows).filter_map(|(name, row)| Some((name, row?))).collect())

@@ -10,6 +10,7 @@ mod check;
 mod exit;
 mod explore;
 mod linux;
+mod linux_check;
 mod linux_explore;
 mod linux_run;
 mod linux_scenarios;

@@ -9,6 +9,7 @@ use clap::CommandFactory;
 use pollproof_bench::run::Limits;
 use pollproof_bugs::barriers::sweep;
 use pollproof_bugs::{questions, scenarios, stories, token};
+use pollproof_linux::kernel::{self, Cache, Kind};
 use pollproof_report::{lanes, table};
 use pollproof_rules::CATALOGUE;
 
@@ -127,8 +128,16 @@ pub fn doctor() -> u8 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     outln!("cores     {cores}");
     outln!("engines   explore, loom, shuttle: built in");
-    outln!("NICs      mlx4 on a ConnectX-3 model");
-    outln!("not built ixgbe, sfc, fq, RTL lock-step, Linux: not part of this version");
+    outln!("NICs      mlx4 on a ConnectX-3 model, ixgbe on an 82599 model");
+    let cache = Cache::of_user();
+    let built = |kind| cache.as_ref().and_then(|cache| kernel::find(cache, kind));
+    for kind in Kind::ALL {
+        match built(kind) {
+            Some(built) => outln!("kernel    {}: Linux {}", kind.name(), built.version),
+            None => outln!("kernel    {}: not built, see 'pollproof linux build'", kind.name()),
+        }
+    }
+    outln!("not built sfc, RTL lock-step: not part of this version");
     exit::CLEAN
 }
 

@@ -19,6 +19,8 @@ pub struct CheckJson {
     pub questions: Vec<QuestionJson>,
     /// One entry a capture.
     pub captures: Vec<CaptureJson>,
+    /// What Linux's own driver did, or why it was not run; null where filters exclude it.
+    pub linux: Option<String>,
 }
 
 /// Counts.
