@@ -80,6 +80,13 @@ pub struct LinuxExploreArgs {
     /// Seed of the episodes behind the sweep.
     #[arg(long, default_value_t = 7)]
     pub seed: u64,
+    /// Instead: this episode (as BURST;PLAN, 66x18/67q;), and it again for each point that it
+    /// passed with that one delayed.
+    #[arg(long, value_name = "EPISODE")]
+    pub around: Option<String>,
+    /// That delay, nanoseconds.
+    #[arg(long, default_value_t = 2000, requires = "around")]
+    pub delay: u64,
     /// Receive descriptors: more than a budget of 64, and few, so that they go round often.
     #[arg(long, default_value_t = 80)]
     pub ring: u32,

@@ -5,12 +5,11 @@ use crate::args::{LinuxConformanceArgs, LinuxExploreArgs, LinuxKernelArgs};
 use crate::exit;
 use crate::linux_run::{check_nic, choose, Chosen, PLANTS};
 use crate::progress::Progress;
-use anyhow::{anyhow, Context};
+use anyhow::{anyhow, bail, Context};
 use pollproof_linux::capture;
 use pollproof_linux::conformance::{self, difference, PATTERNS};
-use pollproof_linux::search::{
-    episode as one_of, minimise, search, sweep, Episode, Searched, Setup, Token, Which,
-};
+use pollproof_linux::search::{minimise, search, Searched, Setup, Token, Which};
+use pollproof_linux::timing::DELAY_MAX_NS;
 
 fn setup(chosen: &Chosen, ring: u32, rx_usecs: u32) -> Setup {
     Setup { boot: chosen.boot(true), ring, rx_usecs }
@@ -22,28 +21,33 @@ fn token(chosen: &Chosen, setup: &Setup, which: Which) -> Token {
     Token { kernel, plant: chosen.plant, ring, rx_usecs, which }
 }
 
+/// What a command line wants to be searched.
+fn wanted(args: &LinuxExploreArgs) -> anyhow::Result<Which> {
+    let (seed, episodes) = (args.seed, args.episodes);
+    let Some(base) = &args.around else { return Ok(Which::Search { seed, episodes }) };
+    if args.delay > DELAY_MAX_NS {
+        bail!("--delay {}: must be at most {DELAY_MAX_NS}", args.delay);
+    }
+    Ok(Which::Around { base: base.parse()?, delay_ns: args.delay })
+}
+
 /// Searches, makes what was found small, and prints its token.
 pub fn explore(args: &LinuxExploreArgs, quiet: bool) -> anyhow::Result<u8> {
     check_nic(&args.nic)?;
+    let which = wanted(args)?;
     let Some(chosen) = choose(&args.kernel)? else { return Ok(exit::ENVIRONMENT) };
     let setup = setup(&chosen, args.ring, args.rx_usecs);
     let mut progress = Progress::new(quiet);
-    progress.tell(&format!("{} episodes", args.episodes));
-    let (seed, episodes) = (args.seed, args.episodes);
-    let found = search(&setup, Which::Search { seed, episodes })?;
+    progress.tell("searching");
+    let found = search(&setup, which.clone())?;
     progress.done();
     print_searched(&found);
     let Some((number, _, what)) = &found.failure else {
-        if found.passed == 0 {
-            return Ok(exit::NOTHING);
-        }
-        outln!("SAMPLED: {} episodes of seed {seed}, nothing was found", found.passed);
-        return Ok(exit::CLEAN);
+        print_clean(&which, &found);
+        return Ok(if found.passed == 0 { exit::NOTHING } else { exit::CLEAN });
     };
     outln!("FOUND  episode {number}: {what}");
-    let all = sweep();
-    let before: Vec<Episode> = (0..=*number).map(|n| one_of(&all, seed, n)).collect();
-    let small = minimise(&setup, &before, |tried| {
+    let small = minimise(&setup, &found.history, |tried| {
         let last = tried.last().map_or_else(String::new, ToString::to_string);
         progress.tell(&format!("smaller: {} of them, the last {last}", tried.len()));
     })?;
@@ -57,11 +61,25 @@ pub fn explore(args: &LinuxExploreArgs, quiet: bool) -> anyhow::Result<u8> {
         }
         None => {
             outln!("the last ones alone pass: all before them are needed");
-            Which::Search { seed, episodes: number + 1 }
+            which
         }
     };
     outln!("replay pollproof replay '{}'", token(&chosen, &setup, which));
     Ok(exit::FINDINGS)
+}
+
+/// The verdict of a search that found nothing.
+fn print_clean(which: &Which, found: &Searched) {
+    match which {
+        Which::Around { base, delay_ns } => outln!(
+            "BOUNDED: {base} passes, and with each of its {} points delayed by {delay_ns} ns",
+            found.passed.saturating_sub(1),
+        ),
+        Which::Search { seed, .. } => {
+            outln!("SAMPLED: {} episodes of seed {seed}, nothing was found", found.passed);
+        }
+        Which::These(_) => outln!("nothing was found"),
+    }
 }
 
 fn print_searched(found: &Searched) {

@@ -51,7 +51,7 @@ pub struct Plan {
     pub random_ns: BTreeMap<Point, u64>,
     /// Seed of what is drawn.
     pub seed: u64,
-    /// Points by number that wait so much longer.
+    /// Points by number since the plan holds, that wait so much longer.
     pub deviations_ns: BTreeMap<u64, u64>,
 }
 
@@ -125,26 +125,32 @@ impl FromStr for Plan {
 pub struct Timing {
     plan: Plan,
     stream: Stream,
+    /// Points since the plan holds, and before.
     next: u64,
+    before: u64,
 }
 
 impl Timing {
     /// Timing by a plan, from its beginning.
     pub fn new(plan: Plan) -> Self {
         let stream = Streams::new(plan.seed).stream("linux.timing");
-        Self { plan, stream, next: 0 }
+        Self { plan, stream, next: 0, before: 0 }
     }
 
     /// Points that were passed.
     pub fn points(&self) -> u64 {
+        self.before + self.next
+    }
+
+    /// Points that were passed since this plan holds.
+    pub fn points_of_plan(&self) -> u64 {
         self.next
     }
 
-    /// From here on another plan holds; numbers of points go on.
+    /// From here on another plan holds, with numbers of its own.
     pub fn switch(&mut self, plan: Plan) {
-        let next = self.next;
-        *self = Self::new(plan);
-        self.next = next;
+        let before = self.points();
+        *self = Self { before, ..Self::new(plan) };
     }
 
     /// How much longer this point takes.
@@ -188,6 +194,15 @@ mod tests {
             let error = text.parse::<Plan>().expect_err(text).to_string();
             assert!(error.contains(why), "{error}");
         }
+    }
+
+    #[test]
+    fn a_plan_that_takes_over_counts_its_points_anew() {
+        let mut timing = Timing::new("at0=1".parse().expect("a plan"));
+        assert_eq!((timing.extra_ps(Point::Cpu), timing.extra_ps(Point::Cpu)), (1000, 0));
+        timing.switch("at1=2".parse().expect("a plan"));
+        assert_eq!((timing.extra_ps(Point::Cpu), timing.extra_ps(Point::Cpu)), (0, 2000));
+        assert_eq!((timing.points_of_plan(), timing.points()), (2, 4));
     }
 
     #[test]

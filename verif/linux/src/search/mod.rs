@@ -21,12 +21,16 @@ use crate::timing::Plan;
 use crate::world::{Coming, Partner, SentFrame, MARK_PORT};
 use episode::{SINK_PORT, SOURCE_PORT};
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Pause between episodes, and after the last datagram until all replies are due: shorter than the
 /// driver's own watchdog, which comes every two seconds and would hide what was lost.
 const PAUSE_PS: u64 = 5_000_000_000;
 const PATIENCE_PS: u64 = 500_000_000_000;
+
+/// Episodes that are remembered.
+const HISTORY: usize = 64;
 
 /// Which episodes of a boot are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +44,13 @@ pub enum Which {
     },
     /// These alone, one after the other.
     These(Vec<Episode>),
+    /// This one as it is; then, for each of the points that it passed, with that one delayed.
+    Around {
+        /// It.
+        base: Episode,
+        /// Delay, nanoseconds.
+        delay_ns: u64,
+    },
 }
 
 /// What is being searched, seen from the street.
@@ -49,6 +60,8 @@ struct Searcher {
     guest: [u8; 6],
     number: u32,
     current: Option<Episode>,
+    /// The last ones, this included.
+    history: VecDeque<Episode>,
     /// The datagram whose reply is due; none when all are there.
     next: Option<u32>,
     deadline_ps: Option<u64>,
@@ -56,6 +69,9 @@ struct Searcher {
     failure: Option<String>,
     over: bool,
     passed: u32,
+    /// Points that the first episode passed, and those of the current one so far.
+    points: u64,
+    points_now: u64,
 }
 
 impl Searcher {
@@ -66,12 +82,15 @@ impl Searcher {
             guest,
             number: 0,
             current: None,
+            history: VecDeque::new(),
             next: None,
             deadline_ps: None,
             plan: None,
             failure: None,
             over: false,
             passed: 0,
+            points: 0,
+            points_now: 0,
         }
     }
 
@@ -82,6 +101,7 @@ impl Searcher {
                 Some(episode(&self.sweep, *seed, self.number))
             }
             Which::These(episodes) => episodes.get(self.number as usize).cloned(),
+            Which::Around { base, delay_ns } => self.around(base, *delay_ns),
             Which::Search { .. } => None,
         };
         let Some(episode) = next else {
@@ -94,8 +114,20 @@ impl Searcher {
         self.plan = Some(episode.plan.clone());
         self.deadline_ps = Some(now_ps + PAUSE_PS + episode.length_ps() + PATIENCE_PS);
         (self.number, self.next) = (number + 1, episode.next_answered(0));
+        if self.history.len() == HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(episode.clone());
         self.current = Some(episode);
         frames
+    }
+
+    /// The base at first, then with its points delayed one by one.
+    fn around(&self, base: &Episode, delay_ns: u64) -> Option<Episode> {
+        let Some(point) = u64::from(self.number).checked_sub(1) else { return Some(base.clone()) };
+        let mut episode = base.clone();
+        *episode.plan.deviations_ns.entry(point).or_default() += delay_ns;
+        (point < self.points).then_some(episode)
     }
 
     fn fail(&mut self, what: String) -> Coming {
@@ -139,6 +171,9 @@ impl Partner for Shared {
             return Vec::new();
         }
         search.passed += 1;
+        if search.passed == 1 {
+            search.points = search.points_now;
+        }
         search.start(sent.at_ps)
     }
 
@@ -152,6 +187,10 @@ impl Partner for Shared {
         let patience_ms = PATIENCE_PS / 1_000_000_000;
         search
             .fail(format!("no reply to datagram {next}, {patience_ms} ms after the last was sent"))
+    }
+
+    fn passed(&mut self, points: u64) {
+        self.0.borrow_mut().points_now = points;
     }
 
     fn take_plan(&mut self) -> Option<Plan> {
@@ -195,6 +234,8 @@ pub struct Setup {
 pub struct Searched {
     /// Episodes that passed.
     pub passed: u32,
+    /// The last episodes, the one that went wrong included.
+    pub history: Vec<Episode>,
     /// What went wrong, and in which episode.
     pub failure: Option<(u32, Episode, String)>,
     /// The run.
@@ -239,7 +280,8 @@ pub fn search(setup: &Setup, which: Which) -> Result<Searched, BootError> {
         let episode = search.current.clone()?;
         Some((search.number.saturating_sub(1), episode, what))
     });
-    Ok(Searched { passed: search.passed, failure, report })
+    let history = search.history.iter().cloned().collect();
+    Ok(Searched { passed: search.passed, history, failure, report })
 }
 
 /// What is wrong although all replies came: what the kernel or the rules say. A search ends by

@@ -1,6 +1,7 @@
 //! A finding of a search as one line of text, from which it is run again.
 
 use super::{EpisodeError, Which};
+use crate::timing::DELAY_MAX_NS;
 use std::fmt;
 use std::str::FromStr;
 
@@ -42,6 +43,7 @@ impl fmt::Display for Token {
         write!(f, "{PREFIX}{kernel}/{plant}/{ring}/{rx_usecs}/")?;
         match which {
             Which::Search { seed, episodes } => write!(f, "search:{seed}:{episodes}"),
+            Which::Around { base, delay_ns } => write!(f, "around:{delay_ns}:{base}"),
             Which::These(episodes) => {
                 let all: Vec<String> = episodes.iter().map(ToString::to_string).collect();
                 write!(f, "these:{}", all.join("+"))
@@ -64,6 +66,14 @@ impl FromStr for Token {
             ("these", episodes) => {
                 let all: Result<Vec<_>, _> = episodes.split('+').map(str::parse).collect();
                 Which::These(all?)
+            }
+            ("around", rest) => {
+                let (delay, base) = rest.split_once(':').ok_or(TokenError::Shape)?;
+                let delay_ns = delay.parse().map_err(|_| TokenError::Number("the delay"))?;
+                if delay_ns > DELAY_MAX_NS {
+                    return Err(TokenError::Number("the delay"));
+                }
+                Which::Around { base: base.parse()?, delay_ns }
             }
             ("search", rest) => {
                 let (seed, episodes) = rest.split_once(':').ok_or(TokenError::Shape)?;
@@ -91,6 +101,7 @@ mod tests {
         for text in [
             "linux/ixgbe/planted/1/128/100/these:130x18/67;dma-write=500+2x18/67q;",
             "linux/ixgbe/sanitizers/0/64/1/search:7:200",
+            "linux/ixgbe/plain/0/80/100/around:2000:66x18/67q;",
         ] {
             let token: Token = text.parse().expect(text);
             assert_eq!(token.to_string(), text);

@@ -60,6 +60,9 @@ pub trait Partner {
         Vec::new()
     }
 
+    /// Told before all else: so many points were passed under the delays that hold.
+    fn passed(&mut self, _points: u64) {}
+
     /// Delays that hold from here on.
     fn take_plan(&mut self) -> Option<Plan> {
         None
@@ -176,6 +179,7 @@ impl Street {
         what: impl FnOnce(&mut dyn Partner) -> Coming,
     ) {
         let Some(partner) = &mut self.partner else { return };
+        partner.passed(timing.points_of_plan());
         let coming = what(partner.as_mut());
         if let Some(plan) = partner.take_plan() {
             timing.switch(plan);
