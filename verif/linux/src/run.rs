@@ -21,8 +21,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time on the wall that a kernel has to end after it left the device.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// Time on the wall that a kernel has to end after it left the device: on a busy machine 10 s were
+/// not enough, once in 60 runs.
+const FAREWELL: Duration = Duration::from_secs(60);
 
 /// Rules that a trace of Linux can break: registers, rings and DMA show what they need. All other
 /// rules need events that only a driver of ours emits: NAPI, lists, packets, sockets, its knowledge
