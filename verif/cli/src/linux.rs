@@ -89,6 +89,7 @@ fn clock(time: Duration) -> String {
 fn tell(stage: &Stage, left: Option<Duration>) -> String {
     let about = left.map_or(String::new(), |left| format!(", about {} left", clock(left)));
     match stage {
+        Stage::Wait => "another build is at work in this cache, waiting for its end".into(),
         Stage::Install(packages) => format!("installing {packages}"),
         Stage::Download(version) => format!("downloading linux-source {version}, 150 MB"),
         Stage::Unpack => "unpacking, about 0:30".into(),

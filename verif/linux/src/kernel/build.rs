@@ -7,7 +7,7 @@ use super::cache::find_kernel;
 use super::command::{ask, Run};
 use super::source::{self, Package};
 use super::{config, edits, find, guest, tools, BuildError, Built, Cache, Kind};
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Room that a build takes at its worst, and that is asked for before it begins.
@@ -27,6 +27,8 @@ pub struct Options {
 /// What is being done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stage {
+    /// Waits for another build, or for what is left of one that was killed.
+    Wait,
     /// Installs these packages.
     Install(String),
     /// Downloads this version of the source.
@@ -89,10 +91,12 @@ pub fn build(
         return Ok(built());
     }
     fs::create_dir_all(cache.root()).map_err(BuildError::io(cache.root()))?;
-    let _lock = lock(cache)?;
+    let cache = &cache.locked(&mut || watch(&Stage::Wait))?;
     tools::provide(cache, &mut |packages| watch(&Stage::Install(packages.into())))?;
-    watch(&Stage::Guest);
-    guest::build(cache)?;
+    if !cache.initrd().is_file() {
+        watch(&Stage::Guest);
+        guest::build(cache)?;
+    }
     let missing: Vec<_> = wanted().filter(|&kind| find_kernel(cache, kind).is_none()).collect();
     if !missing.is_empty() {
         enough_room(cache)?;
@@ -111,17 +115,6 @@ pub fn build(
         cache.remove(SCRATCH)?;
     }
     Ok(built())
-}
-
-/// Held while a build is at work; the system lets go of it however the process ends.
-fn lock(cache: &Cache) -> Result<File, BuildError> {
-    let path = cache.path("lock");
-    let file = File::create(&path).map_err(BuildError::io(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(BuildError::Busy(cache.root().into())),
-        Err(TryLockError::Error(error)) => Err(BuildError::io(&path)(error)),
-    }
 }
 
 fn enough_room(cache: &Cache) -> Result<(), BuildError> {
@@ -213,7 +206,8 @@ impl Make<'_> {
         let mut all: Vec<String> = fixed.map(String::from).to_vec();
         all.push(format!("O={}", self.work.display()));
         all.extend(args.iter().cloned());
-        Run { what, program: "make", folder: self.tree, log: &log }.run(&all, line)
+        Run { cache: self.cache, what, program: "make", folder: self.tree, log: &log }
+            .run(&all, line)
     }
 
     fn configure(&self, version: &str) -> Result<(), BuildError> {

@@ -1,12 +1,16 @@
 //! Where kernels are kept, and how one is found.
 
 use super::{guest, BuildError, Kind};
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
 
 /// The folder that kernels are kept in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
+    lock: Option<Arc<File>>,
 }
 
 /// A kernel that can be run.
@@ -25,7 +29,25 @@ pub struct Built {
 impl Cache {
     /// In this folder.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), lock: None }
+    }
+
+    /// The same, for one build at a time. Programs of a build get the lock as their input, so that
+    /// it is held until the last of them has ended, even if the build was killed.
+    pub(super) fn locked(&self, wait: &mut dyn FnMut()) -> Result<Self, BuildError> {
+        let path = self.path("lock");
+        let file = File::create(&path).map_err(BuildError::io(&path))?;
+        if file.try_lock().is_err() {
+            wait();
+            file.lock().map_err(BuildError::io(&path))?;
+        }
+        Ok(Self { root: self.root.clone(), lock: Some(Arc::new(file)) })
+    }
+
+    /// Input for a program of a build: empty.
+    pub(super) fn input(&self) -> Stdio {
+        let lock = self.lock.as_ref().and_then(|lock| lock.try_clone().ok());
+        lock.map_or_else(Stdio::null, Stdio::from)
     }
 
     /// `pollproof` in the user's cache directory; none without a home.
@@ -116,6 +138,7 @@ fn numbers(version: &str) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     fn scratch(name: &str) -> Cache {
         let root = std::env::temp_dir().join(format!("pollproof-{name}-{}", std::process::id()));
@@ -144,6 +167,23 @@ mod tests {
         std::fs::create_dir_all(&other).unwrap();
         std::fs::write(other.join("linux"), "").unwrap();
         assert_eq!(find(&cache, Kind::Sanitizers), None, "its key is another one");
+        std::fs::remove_dir_all(cache.root()).unwrap();
+    }
+
+    #[test]
+    fn a_lock_is_held_until_the_last_program_of_a_build_has_ended() {
+        let cache = scratch("lock");
+        let build = cache.locked(&mut || panic!("nobody else is there")).unwrap();
+        let mut program = Command::new("sleep").arg("1000").stdin(build.input()).spawn().unwrap();
+        // As if the build were killed.
+        drop(build);
+        let mut waited = false;
+        let again = cache.locked(&mut || {
+            waited = true;
+            program.kill().unwrap();
+            program.wait().unwrap();
+        });
+        assert!(again.is_ok() && waited);
         std::fs::remove_dir_all(cache.root()).unwrap();
     }
 

@@ -1,5 +1,6 @@
 //! Programs that a build runs, and what can go wrong with them.
 
+use super::Cache;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -32,9 +33,6 @@ pub enum BuildError {
         /// How much, or who told.
         what: String,
     },
-    /// Another build is at work in the same cache.
-    #[error("another build is at work in {}; wait, or name another --cache", .0.display())]
-    Busy(PathBuf),
     /// A program failed.
     #[error("{what} failed; the log is {}\n{tail}", log.display())]
     Program {
@@ -77,12 +75,14 @@ impl BuildError {
 
     /// Whether a person has to change the machine before it can work.
     pub fn is_environment(&self) -> bool {
-        matches!(self, Self::Missing { .. } | Self::Full { .. } | Self::Busy(_))
+        matches!(self, Self::Missing { .. } | Self::Full { .. })
     }
 }
 
 /// A program with its log.
 pub(super) struct Run<'a> {
+    /// Cache that it works for.
+    pub cache: &'a Cache,
     /// What it is to do, for people.
     pub what: &'a str,
     /// Program.
@@ -107,7 +107,7 @@ impl Run<'_> {
             .current_dir(self.folder)
             // Messages are searched for words.
             .env("LC_ALL", "C")
-            .stdin(Stdio::null())
+            .stdin(self.cache.input())
             .stdout(Stdio::piped())
             .stderr(errors)
             .spawn();
@@ -157,4 +157,37 @@ pub(super) fn ask(program: &str, args: &[&str]) -> Option<String> {
         .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(script: &str, name: &str) -> BuildError {
+        let folder = std::env::temp_dir();
+        let log = folder.join(format!("pollproof-{name}-{}", std::process::id()));
+        let cache = Cache::at(&folder);
+        let what = "the test";
+        let run = Run { cache: &cache, what, program: "sh", folder: &folder, log: &log };
+        let error = run.run(&["-c", script], &mut |_| {}).unwrap_err();
+        std::fs::remove_file(&log).unwrap();
+        error
+    }
+
+    #[test]
+    fn a_program_that_fails_is_told_with_the_end_of_its_log() {
+        let error = failure("echo one; echo two >&2; exit 3", "fails").to_string();
+        assert!(error.starts_with("the test failed; the log is"), "{error}");
+        assert!(error.contains("| one") && error.contains("| two"), "{error}");
+    }
+
+    #[test]
+    fn a_full_disk_is_told_as_such_whoever_finds_it() {
+        let error = failure("echo 'cc1: No space left on device' >&2; exit 1", "full");
+        assert!(matches!(error, BuildError::Full { .. }) && error.is_environment(), "{error}");
+        let error = BuildError::io(Path::new("a"))(io::Error::from_raw_os_error(28));
+        assert!(matches!(error, BuildError::Full { .. }), "{error}");
+        let error = BuildError::io(Path::new("a"))(io::Error::from_raw_os_error(2));
+        assert!(matches!(error, BuildError::Io { .. }) && !error.is_environment(), "{error}");
+    }
 }

@@ -58,7 +58,8 @@ pub fn build(cache: &Cache) -> Result<(), BuildError> {
     }
     let log = cache.path("log-guest");
     let what = "compiling the guest's init";
-    Run { what, program: tools::rustc(), folder: &folder, log: &log }.run(FLAGS, &mut |_| {})?;
+    Run { cache, what, program: tools::rustc(), folder: &folder, log: &log }
+        .run(FLAGS, &mut |_| {})?;
     let init = folder.join("init");
     let init = fs::read(&init).map_err(BuildError::io(&init))?;
     write_whole(&initrd, &archive(&init))?;

@@ -121,6 +121,7 @@ pub fn download(cache: &Cache, package: &Package) -> Result<(), BuildError> {
     let part = fresh(cache.path("download.part"))?;
     let (log, args) = (cache.path("log-download"), ["download", &at_version(&package.version)]);
     let run = Run {
+        cache,
         what: "downloading the kernel's source",
         program: "apt-get",
         folder: &part,
@@ -151,7 +152,7 @@ pub fn unpack(cache: &Cache, package: &Package, edits: &[Edit]) -> Result<PathBu
     let (log, top) = (cache.path("log-unpack"), part.join("linux"));
     fs::create_dir(&top).map_err(BuildError::io(&top))?;
     let run = |program, what, args: &[String]| {
-        Run { what, program, folder: &part, log: &log }.run(args, &mut |_| {})
+        Run { cache, what, program, folder: &part, log: &log }.run(args, &mut |_| {})
     };
     let file = package.file.display().to_string();
     run("dpkg-deb", "unpacking the package", &["-x".into(), file, ".".into()])?;

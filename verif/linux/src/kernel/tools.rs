@@ -68,7 +68,7 @@ pub fn provide(cache: &Cache, told: &mut dyn FnMut(&str)) -> Result<(), BuildErr
     told(&packages);
     let log = cache.path("log-install");
     let what = "installing packages";
-    let run = Run { what, program, folder: cache.root(), log: &log };
+    let run = Run { cache, what, program, folder: cache.root(), log: &log };
     let rest = ["install", "--yes", "--no-install-recommends"];
     let args: Vec<&str> = first.into_iter().chain(rest).chain(missing.iter().copied()).collect();
     run.run(&args, &mut |_| {})
