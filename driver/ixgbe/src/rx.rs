@@ -8,7 +8,7 @@ use crate::rx_ring::{RxBuffer, LENGTH_WORD};
 use crate::{Core, RxRing, Traffic};
 use pollproof_events::{emit, Event};
 use pollproof_kapi::DmaAddr;
-use pollproof_netcore::{Frag, Napi, Page, SkBuff};
+use pollproof_netcore::{Frag, Merged, Napi, Page, SkBuff};
 use pollproof_regs::ixgbe_desc::rx;
 use pollproof_sync::Ordering::Relaxed;
 use pollproof_sync::{bug, dma_rmb};
@@ -53,9 +53,10 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
             let napi_id = napi.napi_id();
             let (hash, csum_unnecessary) = skb_fields(&written);
             emit(Event::SkbBuilt { skb: number, flow: hash, len: len as u32 });
-            let (page, frags) = (Some(page), Vec::new());
-            let skb = SkBuff { number, hash, napi_id, buf, page, len, frags, csum_unnecessary };
-            up(core, skb, &written);
+            let (page, frags, merged) = (Some(page), Vec::new(), Merged::default());
+            let skb =
+                SkBuff { number, hash, napi_id, buf, page, len, frags, csum_unnecessary, merged };
+            up(core, napi, skb, &written);
             if bug("E-30") {
                 decide_late(core, ring);
             }
@@ -68,7 +69,7 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
             skb.napi_id = napi.napi_id();
             (skb.hash, skb.csum_unnecessary) = skb_fields(&written);
             emit(Event::SkbBuilt { skb: skb.number, flow: skb.hash, len: skb.len as u32 });
-            up(core, skb, &written);
+            up(core, napi, skb, &written);
         }
     }
     if open.is_some() {
@@ -165,11 +166,11 @@ fn skb_fields(written: &WriteBack) -> (u32, bool) {
 
 /// A whole packet goes up; a frame with an error ends here (`ixgbe_cleanup_headers`).
 #[inline(always)]
-fn up(core: &Core, skb: SkBuff, written: &WriteBack) {
+fn up(core: &Core, napi: &Napi, skb: SkBuff, written: &WriteBack) {
     if written.status & rx::RXE != 0 {
         core.net.kfree_skb(skb, "rx_error");
     } else {
-        core.net.napi_gro_receive(skb);
+        core.net.napi_gro_receive(napi, skb);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::poll_end::{PollEnd, PollEndForm};
 use crate::{ArmForm, Cq, CqLock, Mlx4Options, RxRing, FIRST_OOM_TIMER};
 use pollproof_events::{emit, Event};
 use pollproof_kapi::Below;
-use pollproof_netcore::{Napi, NapiPoll, Net, SkBuff, LL_FLUSH_BUSY, LL_FLUSH_FAILED};
+use pollproof_netcore::{Merged, Napi, NapiPoll, Net, SkBuff, LL_FLUSH_BUSY, LL_FLUSH_FAILED};
 use pollproof_regs::mlx4::db;
 use pollproof_sync::Ordering::Relaxed;
 use pollproof_sync::{bug, cpu, smp_mb, AtomicU32};
@@ -116,6 +116,7 @@ impl RxQueue {
             frags: Vec::new(),
             len: completion.byte_cnt as usize,
             csum_unnecessary: completion.checksum_ok,
+            merged: Merged::default(),
         };
         emit(Event::SkbBuilt { skb: skb.number, flow: skb.hash, len: completion.byte_cnt });
         if completion.error {
@@ -124,7 +125,7 @@ impl RxQueue {
             // What a device says of a length is not to be believed.
             self.net.kfree_skb(skb, "rx_bad_length");
         } else {
-            self.net.napi_gro_receive(skb);
+            self.net.napi_gro_receive(napi, skb);
         }
     }
 

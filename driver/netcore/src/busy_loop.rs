@@ -69,6 +69,7 @@ impl Net {
             if owner.is_some() {
                 let work = self.call_poll(napi, how.budget, false);
                 self.count_busy_packets(work);
+                self.gro_normal_list(napi);
             }
             self.local_bh_enable();
             self.below.clock.spin_round();

@@ -154,5 +154,6 @@ impl Net {
         if self.napi_hash_del(napi) && !bug("A-4") {
             self.rcu.synchronize();
         }
+        self.flush_gro_hash(napi);
     }
 }

@@ -1,12 +1,14 @@
 //! The core of receiving in the shape of Linux: NAPI, softirq, napi_hash, skb and sockets.
 //!
 //! Names and behaviour follow `net/core/dev.c` of Linux 6.12, with the differences of the kernels
-//! that the public threads were written against as options ([`Era`]). Left out: GRO (packets pass
-//! through), RPS, XDP; see docs/FIDELITY.md.
+//! that the public threads were written against as options ([`Era`]). Left out: RPS, XDP; see
+//! docs/FIDELITY.md.
 
 mod busy_loop;
+mod gro;
 mod hash;
 mod inet;
+mod list;
 mod ll_poll;
 mod napi;
 mod netpoll;
@@ -20,6 +22,7 @@ mod task;
 mod threaded;
 
 pub use busy_loop::{BusyPoll, BUSY_POLL_BUDGET};
+pub use gro::{segment, Gro, GroOptions, GroResult, Gso, Merged};
 pub use hash::NapiHash;
 pub use ll_poll::{LL_FLUSH_BUSY, LL_FLUSH_FAILED};
 pub use napi::{Napi, NapiPoll, NapiState, POLL_WEIGHT};
@@ -31,7 +34,7 @@ pub use socket::{Arrival, Keep, Ledger};
 
 use pollproof_events::{emit, Event};
 use pollproof_kapi::Below;
-use pollproof_sync::{AtomicU32, Rcu, RcuForm};
+use pollproof_sync::{AtomicU32, Counter, Rcu, RcuForm};
 use softirq::Softnet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,6 +74,8 @@ pub struct NetOptions {
     pub gro_flush_timeout_ns: u64,
     /// `napi_defer_hard_irqs`.
     pub napi_defer_hard_irqs: u32,
+    /// GRO, and how many packets go up together; `None` takes each up by itself.
+    pub gro: Option<GroOptions>,
     /// How long a socket polls for its next packet, microseconds; 0 is not at all:
     /// `net.core.low_latency_poll` (3.11), `net.core.busy_read` (6.12).
     pub busy_poll_us: u64,
@@ -100,6 +105,7 @@ impl Default for NetOptions {
             netdev_budget_usecs: 2_000,
             gro_flush_timeout_ns: 0,
             napi_defer_hard_irqs: 0,
+            gro: None,
             busy_poll_us: 0,
             busy_poll: BusyPoll::default(),
             netpoll: false,
@@ -131,6 +137,8 @@ pub struct Net {
     low_latency_rx_packets: AtomicU64,
     /// `LINUX_MIB_BUSYPOLLRXPACKETS`: the same since 4.5.
     busy_poll_rx_packets: AtomicU64,
+    /// Lists that went up.
+    lists: Counter,
     pub(crate) below: Below,
     softnet: Vec<Softnet>,
     /// What the task of each CPU is asked.
@@ -156,6 +164,7 @@ impl Net {
             ledger: Ledger::new(options.keep),
             low_latency_rx_packets: AtomicU64::new(0),
             busy_poll_rx_packets: AtomicU64::new(0),
+            lists: Counter::default(),
             asked: (0..options.cpus).map(|_| AtomicU32::new(0)).collect(),
             socks: Mutex::new(Vec::new()),
             has_socks: AtomicBool::new(false),
@@ -179,6 +188,11 @@ impl Net {
     /// `BusyPollRxPackets` of `/proc/net/netstat`.
     pub fn busy_poll_rx_packets(&self) -> u64 {
         self.busy_poll_rx_packets.load(Relaxed)
+    }
+
+    /// Lists of packets that went up.
+    pub fn lists(&self) -> u64 {
+        self.lists.get()
     }
 
     fn count_busy_packets(&self, work: i32) {

@@ -3,11 +3,12 @@
 //! The state word says who owns the context: whoever set `SCHED` polls it, all others must leave it
 //! alone. `MISSED` (since 4.12) remembers that somebody wanted to schedule it meanwhile.
 
+use crate::gro::NapiGro;
 use crate::{lock, Era, Net};
 use bitflags::bitflags;
 use pollproof_events::{emit, Event, List, NapiId, NapiStep};
 use pollproof_sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use pollproof_sync::{bug, cpu, AtomicU32, Lifetime, PlainU32, What};
+use pollproof_sync::{bug, cpu, AtomicU32, Lifetime, PlainU32, Private, What};
 use std::sync::atomic::{AtomicBool, AtomicU32 as StdAtomicU32, Ordering as StdOrdering};
 use std::sync::{Arc, Weak};
 
@@ -79,6 +80,8 @@ pub struct Napi {
     pub(crate) poll_owner_word: PlainU32,
     /// It has a kthread (`thread`, and `dev->threaded`).
     pub(crate) has_kthread: AtomicBool,
+    /// What GRO holds: the owner's.
+    pub(crate) gro: Private<Option<Box<NapiGro>>>,
     poll: Weak<dyn NapiPoll>,
 }
 
@@ -123,6 +126,7 @@ impl Net {
                 What { rule: "SINGLE-CONSUMER", name: "napi->poll_owner" },
             ),
             has_kthread: AtomicBool::new(false),
+            gro: Private::new(self.options.gro.map(|gro| Box::new(NapiGro::new(&gro)))),
             poll: Arc::downgrade(&poll),
         });
         lock(&self.napis).push(napi.clone());
@@ -226,6 +230,7 @@ impl Net {
         }
         let done = match self.options.era {
             Era::V3_18 => {
+                self.gro_at_end_3_18(napi, work_done);
                 self.list_del_in_place(napi);
                 self.give_up(napi);
                 true
@@ -242,6 +247,20 @@ impl Net {
         emit(napi.step(NapiStep::Released));
     }
 
+    /// Held packets wait for the timer if there is one and the poll found something; else they go
+    /// up (`napi_complete_done` of November 2014).
+    fn gro_at_end_3_18(&self, napi: &Napi, work_done: i32) {
+        if !self.gro_holds(napi) {
+            return;
+        }
+        let timeout_ns = self.options.gro_flush_timeout_ns;
+        if work_done > 0 && timeout_ns > 0 {
+            self.start_timer(napi, timeout_ns);
+        } else {
+            self.napi_gro_flush(napi, false);
+        }
+    }
+
     /// The timer may keep the interrupt off (`napi_defer_hard_irqs`, 5.8); `MISSED` keeps the
     /// context owned and comes back at once.
     fn complete_done_6_12(&self, napi: &Arc<Napi>, work_done: i32) -> bool {
@@ -250,11 +269,22 @@ impl Net {
             napi.defer_count.store(defers, StdOrdering::Relaxed);
         }
         let mut timeout_ns = 0;
+        let holds = self.gro_holds(napi);
+        if holds && work_done > 0 {
+            timeout_ns = self.options.gro_flush_timeout_ns;
+        }
+        let mut done = true;
         let count = napi.defer_count.load(StdOrdering::Relaxed);
         if count > 0 {
             napi.defer_count.store(count - 1, StdOrdering::Relaxed);
             timeout_ns = self.options.gro_flush_timeout_ns;
+            done = timeout_ns == 0;
         }
+        if holds {
+            // With a timer, what is not old may wait for more.
+            self.napi_gro_flush(napi, timeout_ns > 0);
+        }
+        self.gro_normal_list(napi);
         let missed = NapiState::MISSED.bits();
         let sched = NapiState::SCHED.bits();
         let given_up = (NapiState::SCHED_THREADED | NapiState::PREFER_BUSY_POLL).bits();
@@ -273,7 +303,7 @@ impl Net {
         if timeout_ns > 0 {
             self.start_timer(napi, timeout_ns);
         }
-        timeout_ns == 0
+        done
     }
 
     pub(crate) fn start_timer(&self, napi: &Napi, delay_ns: u64) {

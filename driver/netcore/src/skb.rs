@@ -1,6 +1,7 @@
 //! `struct sk_buff`, as far as receiving needs it: a head in one buffer of DMA memory and more
 //! buffers behind it.
 
+use crate::gro::Merged;
 use crate::Page;
 use pollproof_kapi::{Dma, DmaAddr, NoMemory};
 
@@ -23,6 +24,8 @@ pub struct SkBuff {
     pub frags: Vec<Frag>,
     /// `CHECKSUM_UNNECESSARY`: the device found the L4 checksum good.
     pub csum_unnecessary: bool,
+    /// What GRO merged into it.
+    pub merged: Merged,
 }
 
 /// A part of a packet in a buffer of its own (`skb_frag_t`).
@@ -49,6 +52,7 @@ impl SkBuff {
             len: frag.len,
             frags: Vec::new(),
             csum_unnecessary: false,
+            merged: Merged::default(),
         }
     }
 
@@ -63,8 +67,32 @@ impl SkBuff {
         self.frags.push(frag);
     }
 
-    /// The bytes of the packet, read from its buffers.
+    /// The first bytes of the packet, from wherever they are; no more than there are.
+    pub(crate) fn read_start(&self, dma: &dyn Dma, into: &mut [u8]) {
+        let head = self.head_len().min(into.len());
+        let (now, mut later) = into.split_at_mut(head);
+        dma.read_buf(self.buf, 0, now);
+        for frag in &self.frags {
+            if later.is_empty() {
+                return;
+            }
+            let (now, rest) = later.split_at_mut(frag.len.min(later.len()));
+            dma.read_buf(frag.buf, 0, now);
+            later = rest;
+        }
+    }
+
+    /// The bytes of the packet, read from its buffers; of a merged one, the whole.
     pub(crate) fn copy_bits(&self, dma: &dyn Dma) -> Vec<u8> {
+        let own = self.copy_own(dma);
+        match &self.merged.0 {
+            Some(more) => more.bytes(own, dma),
+            None => own,
+        }
+    }
+
+    /// Its own bytes, without what was merged into it.
+    pub(crate) fn copy_own(&self, dma: &dyn Dma) -> Vec<u8> {
         let room = dma.buf_len();
         let mut bytes = vec![0; self.head_len().min(room)];
         dma.read_buf(self.buf, 0, &mut bytes);
@@ -88,6 +116,7 @@ impl SkBuff {
             len: self.head_len(),
             frags: Vec::new(),
             csum_unnecessary: self.csum_unnecessary,
+            merged: Merged::default(),
         };
         for frag in &self.frags {
             match copy_buf(dma, frag.buf, frag.len) {
@@ -107,6 +136,9 @@ impl SkBuff {
         release(dma, self.buf, self.page.as_ref());
         for frag in &self.frags {
             release(dma, frag.buf, frag.page.as_ref());
+        }
+        if let Some(more) = &self.merged.0 {
+            more.merged.iter().for_each(|(skb, _)| skb.release(dma));
         }
     }
 }

@@ -5,7 +5,7 @@
 //! counted here as all others, and then wait there for their reader.
 
 use crate::inet::Refused;
-use crate::{lock, Net, SkBuff};
+use crate::{lock, segment, Net, SkBuff};
 use pollproof_events::{emit, Event, SkbEnd};
 use pollproof_sync::{cpu, Counter, Private};
 use std::collections::VecDeque;
@@ -82,29 +82,40 @@ impl Ledger {
 }
 
 impl Net {
-    /// `napi_gro_receive`: passes through to the socket, see the crate's documentation.
+    /// `netif_receive_skb`: what becomes of the packet is told. False when it was dropped
+    /// (`NET_RX_DROP`).
     #[inline(always)]
-    pub fn napi_gro_receive(&self, skb: SkBuff) {
-        self.netif_receive_skb(skb);
-    }
-
-    /// `netif_receive_skb`: what becomes of the packet is told.
-    #[inline(always)]
-    fn netif_receive_skb(&self, skb: SkBuff) {
+    pub(crate) fn netif_receive_skb(&self, skb: SkBuff) -> bool {
+        if skb.is_merged() {
+            return self.receive_merged(skb);
+        }
         let (number, flow, napi_id) = (skb.number, skb.hash, skb.napi_id);
         let end = match self.deliver(skb) {
             None => SkbEnd::Socket(flow),
             Some(why) => SkbEnd::Dropped(why),
         };
         emit(Event::SkbEnd { skb: number, flow, napi_id, end });
+        matches!(end, SkbEnd::Socket(_))
+    }
+
+    /// A merged packet ends for all that are in it.
+    #[inline(never)]
+    fn receive_merged(&self, skb: SkBuff) -> bool {
+        let all: Vec<_> = skb.identities().collect();
+        let why = self.deliver(skb);
+        for (skb, flow, napi_id) in all {
+            let end = why.map_or(SkbEnd::Socket(flow), SkbEnd::Dropped);
+            emit(Event::SkbEnd { skb, flow, napi_id, end });
+        }
+        why.is_none()
     }
 
     /// Protocol and socket lookup in one: queues the packet to its socket, or drops it and says
     /// why.
     #[inline(always)]
     fn deliver(&self, skb: SkBuff) -> Option<&'static str> {
-        self.ledger.packets.add(1);
-        self.ledger.bytes.add(skb.len as u64);
+        self.ledger.packets.add(1 + skb.merged().count() as u64);
+        self.ledger.bytes.add(skb.len as u64 + skb.merged().map(|skb| skb.len as u64).sum::<u64>());
         // The ledger is marked as a socket would be.
         self.ledger.last_napi_id.store(skb.napi_id, Relaxed);
         if self.ledger.keep == Keep::Bytes {
@@ -152,16 +163,21 @@ impl Net {
         self.local_bh_enable();
     }
 
+    /// Keeps a packet; of a merged one what it is taken apart into, which must be what came.
     #[inline(never)]
     fn keep(&self, skb: &SkBuff) {
-        let bytes = skb.copy_bits(&*self.below.dma);
-        lock(&self.ledger.arrivals).push(Arrival {
-            socket: skb.hash,
-            number: skb.number,
-            time_ns: self.below.clock.now_ns(),
-            napi_id: skb.napi_id,
-            bytes,
-        });
+        let dma = &*self.below.dma;
+        let time_ns = self.below.clock.now_ns();
+        let parts = segment(skb, dma);
+        if let Some(gso) = skb.gso() {
+            let came = skb.each_as_it_came(dma);
+            let same = came == parts && gso.segs as usize == parts.len();
+            emit(Event::GsoSplit { skb: skb.number, segs: gso.segs, same });
+        }
+        let identities = skb.identities().zip(parts);
+        lock(&self.ledger.arrivals).extend(identities.map(|((number, socket, napi_id), bytes)| {
+            Arrival { socket, number, time_ns, napi_id, bytes }
+        }));
     }
 
     #[inline(never)]
@@ -201,9 +217,10 @@ impl Net {
 
     /// `kfree_skb` with a reason: the packet ends here and is counted.
     pub fn kfree_skb(&self, skb: SkBuff, why: &'static str) {
-        let (number, flow, napi_id) = (skb.number, skb.hash, skb.napi_id);
         skb.release(&*self.below.dma);
-        emit(Event::SkbEnd { skb: number, flow, napi_id, end: SkbEnd::Dropped(why) });
+        for (skb, flow, napi_id) in skb.identities() {
+            emit(Event::SkbEnd { skb, flow, napi_id, end: SkbEnd::Dropped(why) });
+        }
     }
 
     /// Frees a packet that never became whole, so that nobody was told of it.

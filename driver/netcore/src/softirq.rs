@@ -182,6 +182,7 @@ impl Net {
             }
             return (work, false);
         }
+        self.gro_after_full_poll(napi);
         // A driver that gave the context up and still claims the full weight: "Budget exhausted
         // after napi rescheduled". It is on somebody's list already.
         if napi.on_lists.get() > 0 {

@@ -439,6 +439,44 @@ pub enum Event {
         cpu: u32,
     },
     // Rest.
+    /// GRO holds a packet: by itself, or merged into one that it holds.
+    GroHeld {
+        /// Context.
+        napi: NapiId,
+        /// Identity of the packet.
+        skb: u64,
+        /// Merged.
+        merged: bool,
+    },
+    /// Packets that waited for a full batch go up.
+    GroUp {
+        /// Context.
+        napi: NapiId,
+        /// Packets, merged ones counted.
+        packets: u32,
+        /// The same without the one that came last.
+        before_last: u32,
+        /// `gro_normal_batch`.
+        batch: u32,
+    },
+    /// A merged packet was taken apart.
+    GsoSplit {
+        /// Identity of its first packet.
+        skb: u64,
+        /// Packets that it stands for.
+        segs: u32,
+        /// They are what came, byte for byte.
+        same: bool,
+    },
+    /// Nothing runs any more: what GRO holds in a context.
+    RestGro {
+        /// Context.
+        napi: NapiId,
+        /// Packets.
+        held: u64,
+        /// Somebody is still coming for them.
+        wakeup: bool,
+    },
     /// Nothing runs any more: the state of one queue.
     Rest(RestCq),
     /// Nothing runs any more: packets that a place still holds.

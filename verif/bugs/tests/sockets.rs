@@ -6,8 +6,8 @@ use pollproof_events::{record, What};
 use pollproof_hostmem::{Config, SharedMem};
 use pollproof_kapi::{Below, Dma};
 use pollproof_netcore::{
-    Endpoint, Era, Family, Flow, Napi, NapiPoll, Net, NetOptions, Protocol, RecvError, SkBuff,
-    Sock, SockState,
+    Endpoint, Era, Family, Flow, Merged, Napi, NapiPoll, Net, NetOptions, Protocol, RecvError,
+    SkBuff, Sock, SockState,
 };
 use pollproof_rules::Judge;
 use pollproof_sync::cpu;
@@ -36,7 +36,7 @@ impl Queue {
         while work < budget {
             let Some(mut skb) = self.packets.lock().expect("no panic").pop_front() else { break };
             skb.napi_id = napi.napi_id();
-            self.net.get().expect("it is set").napi_gro_receive(skb);
+            self.net.get().expect("it is set").napi_gro_receive(napi, skb);
             work += 1;
         }
         work
@@ -142,6 +142,7 @@ impl House {
             len: bytes.len(),
             frags: Vec::new(),
             csum_unnecessary: true,
+            merged: Merged::default(),
         }
     }
 

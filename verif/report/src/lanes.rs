@@ -142,6 +142,16 @@ pub fn text(event: &Event) -> String {
         RestDevice(rest) => {
             format!("rest: {} frames blocked, causes {:#x}", rest.blocked, rest.causes)
         }
+        GroHeld { skb, merged: true, .. } => format!("{skb:#x} is merged"),
+        GroHeld { skb, .. } => format!("{skb:#x} is held"),
+        GroUp { packets, .. } => format!("{packets} packets go up"),
+        GsoSplit { segs, same, .. } => {
+            format!(
+                "{segs} packets in one, {}",
+                if same { "as they came" } else { "not as they came" }
+            )
+        }
+        RestGro { held, .. } => format!("rest: {held} held by GRO"),
         RestHeld { device, queued } => format!("rest: {device} in device, {queued} in queues"),
     }
 }

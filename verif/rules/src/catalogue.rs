@@ -105,6 +105,27 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["second-of-a-flow"],
     },
     RuleInfo {
+        id: "GRO-BATCH",
+        sentence: "No more packets wait for a full batch than a batch has.",
+        source: "Linux net/core/gro.c (6.12), gro_normal_one(): the batch counts segments",
+        blind_spots: "Looks when a batch goes up; what never does is GRO-FLUSH's.",
+        must_reach: &["up"],
+    },
+    RuleInfo {
+        id: "GRO-FLUSH",
+        sentence: "Nothing is held by GRO, or waits for a full batch, when nobody comes for it.",
+        source: "Linux net/core/dev.c (6.12), napi_complete_done(); 605108acfe62",
+        blind_spots: "Judged at rest alone; how long a packet was held before is not.",
+        must_reach: &["rest"],
+    },
+    RuleInfo {
+        id: "GRO-ROUND-TRIP",
+        sentence: "What GRO merged is taken apart into the packets that came, byte for byte.",
+        source: "Linux net/core/gro.c, net/ipv4/tcp_offload.c, udp_offload.c (6.12)",
+        blind_spots: "Looks where the ledger keeps bytes.",
+        must_reach: &["merged"],
+    },
+    RuleInfo {
         id: "HANG-SOUND",
         sentence: "A transmit ring is declared hung if something waits in it and neither a \
                    descriptor came back nor a pause frame came between two looks of the watchdog; \

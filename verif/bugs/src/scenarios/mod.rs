@@ -4,6 +4,7 @@ mod arm;
 mod asked;
 mod busy;
 mod core;
+pub mod gro;
 mod hash;
 mod inline;
 mod ixgbe;
@@ -29,6 +30,7 @@ pub use core::{
     BUDGET_SWEEP, COMPLETE_SCHEDULE, DISABLE_USE, ENABLE_SCHEDULE, KTHREAD_ENABLE, LOCK_3,
     LOCK_DISABLE, NETPOLL_TWICE, WATCHDOG_SCHEDULE,
 };
+pub use gro::{GRO_DATAGRAMS, GRO_MIXED, GRO_RUNS, GRO_SIZES, GRO_SPLIT};
 pub use hash::{
     ADD_ADD_LOOKUP, ADD_DEL_LOOKUP, ADD_LOOKUP, BUSY_POLL_FREE, DEL_FREE_1, DEL_FREE_2, DEL_FREE_3,
     DEL_FREE_4, DEL_FREE_5, DEL_FREE_6, DEL_FREE_COUNTERS, DEL_LOOKUP, ID_WRAP, TWO_ADDERS,
@@ -63,8 +65,8 @@ use std::sync::Arc;
 /// Every scenario that is checked in its own right.
 pub const ALL: &[&Scenario] = &JOINED;
 
-const PARTS: [&[&Scenario]; 5] =
-    [CORE_AND_MLX4, ixgbe::ALL, ixgbe_poll::ALL, ixgbe_control::ALL, ixgbe_tx::ALL];
+const PARTS: [&[&Scenario]; 6] =
+    [CORE_AND_MLX4, gro::ALL, ixgbe::ALL, ixgbe_poll::ALL, ixgbe_control::ALL, ixgbe_tx::ALL];
 const JOINED: [&Scenario; count()] = join();
 
 const fn count() -> usize {

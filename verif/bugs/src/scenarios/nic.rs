@@ -151,6 +151,13 @@ impl Nic {
         self.idle();
     }
 
+    /// A packet comes; its CPU does not get to its softirq yet.
+    pub fn comes(&self, napi: &Napi) {
+        if self.ready() {
+            self.interrupt(napi.slot);
+        }
+    }
+
     /// The CPU has nothing else to do: it runs its softirqs. One that waits for somebody else's
     /// lock is left after some rounds.
     pub fn idle(&self) {
@@ -194,7 +201,7 @@ impl Nic {
         if let (Some(mut skb), Some(net)) = (packet, self.net.get()) {
             net.below().dma.hand_up(skb.buf);
             skb.napi_id = napi.napi_id();
-            net.napi_gro_receive(skb);
+            net.napi_gro_receive(napi, skb);
         }
     }
 

@@ -8,7 +8,7 @@ use pollproof_events::What;
 use pollproof_ixgbe::QvLockForm;
 use pollproof_kapi::Dma;
 use pollproof_netcore::{Endpoint, Era, Family, Flow, Napi, Net, NetOptions, Protocol};
-use pollproof_netcore::{SkBuff, Sock, SockState};
+use pollproof_netcore::{Merged, SkBuff, Sock, SockState};
 use pollproof_sync::thread;
 use std::sync::Arc;
 
@@ -36,7 +36,8 @@ fn datagram(host: &ExploredHost, number: u64) -> SkBuff {
     host.unmap_buf(buf);
     let (page, frags) = (None, Vec::new());
     let len = bytes.len();
-    SkBuff { number, hash: 1, napi_id: 0, buf, page, len, frags, csum_unnecessary: true }
+    let merged = Merged::default();
+    SkBuff { number, hash: 1, napi_id: 0, buf, page, len, frags, csum_unnecessary: true, merged }
 }
 
 /// A socket on an open port, marked by a packet that it has read.

@@ -49,6 +49,10 @@ mod b_7;
 mod b_8;
 mod c_19;
 mod c_5;
+mod d_1;
+mod d_25;
+mod gro_segs;
+mod gro_udp_order;
 
 use pollproof_bench::scenario::Story;
 
@@ -66,6 +70,10 @@ pub const ALL: &[&Story] = &[
     &c_2::STORY,
     &c_18::STORY,
     &c_26::STORY,
+    &d_1::STORY,
+    &d_25::STORY,
+    &gro_segs::STORY,
+    &gro_udp_order::STORY,
     &e_1::STORY,
     &f_1::STORY,
     &f_9::STORY,

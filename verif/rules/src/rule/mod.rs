@@ -6,6 +6,7 @@ mod buffers;
 mod conservation;
 mod context;
 mod disable;
+mod gro;
 mod hang;
 mod id;
 mod lists;
@@ -44,6 +45,7 @@ pub(crate) struct Rules {
     contexts: context::Contexts,
     hang: hang::Hang,
     masked: masked::Masked,
+    gro: gro::Gro,
 }
 
 impl Rules {
@@ -93,7 +95,7 @@ impl Rules {
 
     #[inline(never)]
     pub(crate) fn show_all(&mut self, record: &Record, verdicts: &mut Verdicts) {
-        let all: [&mut dyn Rule; 16] = [
+        let all: [&mut dyn Rule; 17] = [
             &mut self.budget,
             &mut self.arm,
             &mut self.lists,
@@ -110,6 +112,7 @@ impl Rules {
             &mut self.contexts,
             &mut self.hang,
             &mut self.masked,
+            &mut self.gro,
         ];
         all.into_iter().for_each(|rule| rule.see(record, verdicts));
     }

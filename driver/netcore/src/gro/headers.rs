@@ -1,0 +1,184 @@
+//! What GRO reads of a packet: Ethernet with at most one VLAN tag, IPv4 or IPv6, TCP or UDP.
+//!
+//! The first bytes are copied once, whatever the layout of the packet, so that head and fragments
+//! read the same (the kernel's `frag0` is a pointer into the first fragment instead, and half of
+//! the bugs of that path come from using it beside `skb->data`).
+
+use pollproof_kapi::Dma;
+
+use crate::SkBuff;
+
+pub(crate) const ETH_HLEN: usize = 14;
+const VLAN_HLEN: usize = 4;
+const ETH_P_IP: u16 = 0x0800;
+const ETH_P_IPV6: u16 = 0x86dd;
+const ETH_P_8021Q: u16 = 0x8100;
+pub(crate) const IPPROTO_TCP: u8 = 6;
+pub(crate) const IPPROTO_UDP: u8 = 17;
+/// Ethernet, a tag, IPv6, the longest TCP header.
+pub(crate) const HEADERS_MAX: usize = ETH_HLEN + VLAN_HLEN + 40 + 60;
+
+/// Flags of TCP, as they stand in byte 13 of its header.
+pub(crate) mod flag {
+    pub const FIN: u8 = 0x01;
+    pub const SYN: u8 = 0x02;
+    pub const RST: u8 = 0x04;
+    pub const PSH: u8 = 0x08;
+    pub const URG: u8 = 0x20;
+    pub const CWR: u8 = 0x80;
+}
+
+/// Headers of a packet that some handler of GRO takes, and where they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Headers {
+    bytes: [u8; HEADERS_MAX],
+    /// Network header.
+    net: u8,
+    /// Transport header.
+    transport: u8,
+    /// End of all headers.
+    end: u8,
+    pub proto: u8,
+    pub is_v6: bool,
+    /// Bytes behind the headers, padding included (`skb_gro_len`).
+    pub payload: usize,
+    /// What the network header says differs from what came, or it is a fragment: never merged.
+    pub flush: bool,
+}
+
+pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
+    let two = |b: &[u8]| u16::from_be_bytes([b[0], b[1]]);
+    bytes.get(at..at + 2).map_or(0, two)
+}
+
+pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from(be16(bytes, at)) << 16 | u32::from(be16(bytes, at + 2))
+}
+
+/// Sum of 16-bit words in one's complement, not inverted.
+pub(crate) fn csum(bytes: &[u8], from: u32) -> u32 {
+    let words =
+        bytes.chunks(2).map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |&low| u32::from(low)));
+    let mut sum = u64::from(from) + words.map(u64::from).sum::<u64>();
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u32
+}
+
+impl Headers {
+    /// Headers of a packet; `None` when no handler takes it (`GRO_NORMAL` at once).
+    pub fn read(skb: &SkBuff, dma: &dyn Dma) -> Option<Self> {
+        let mut bytes = [0; HEADERS_MAX];
+        let have = skb.len.min(HEADERS_MAX);
+        skb.read_start(dma, &mut bytes[..have]);
+        Self::parse(bytes, have, skb.len)
+    }
+
+    fn parse(bytes: [u8; HEADERS_MAX], have: usize, len: usize) -> Option<Self> {
+        let mut net = ETH_HLEN;
+        let mut kind = be16(&bytes, 12);
+        if kind == ETH_P_8021Q {
+            kind = be16(&bytes, 16);
+            net += VLAN_HLEN;
+        }
+        let rest = len.checked_sub(net)?;
+        let ip = bytes.get(net..have)?;
+        let (is_v6, proto, header, flush) = match kind {
+            // No options; the sum of a good header is all ones.
+            ETH_P_IP if ip.first() == Some(&0x45) && csum(ip.get(..20)?, 0) == 0xffff => {
+                let fragment = be16(ip, 6) & 0x3fff != 0;
+                (false, ip[9], 20, fragment || usize::from(be16(ip, 2)) != rest)
+            }
+            ETH_P_IPV6 if ip.len() >= 40 && ip[0] >> 4 == 6 => {
+                (true, ip[6], 40, usize::from(be16(ip, 4)) + 40 != rest)
+            }
+            _ => return None,
+        };
+        let transport = net + header;
+        let l4 = match proto {
+            IPPROTO_TCP => usize::from(*bytes.get(transport + 12)? >> 4) * 4,
+            IPPROTO_UDP => 8,
+            _ => return None,
+        };
+        let end = transport + l4;
+        if end > have || (proto == IPPROTO_TCP && l4 < 20) {
+            return None;
+        }
+        let payload = len - end;
+        let (net, transport, end) = (net as u8, transport as u8, end as u8);
+        Some(Self { bytes, net, transport, end, proto, is_v6, payload, flush })
+    }
+
+    /// All headers.
+    pub fn all_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..usize::from(self.end)]
+    }
+
+    pub fn len(&self) -> usize {
+        usize::from(self.end)
+    }
+
+    pub fn net_at(&self) -> usize {
+        usize::from(self.net)
+    }
+
+    pub fn transport_at(&self) -> usize {
+        usize::from(self.transport)
+    }
+
+    pub fn network(&self) -> &[u8] {
+        &self.bytes[self.net_at()..self.transport_at()]
+    }
+
+    pub fn transport(&self) -> &[u8] {
+        &self.bytes[self.transport_at()..self.len()]
+    }
+
+    fn link(&self) -> &[u8] {
+        &self.bytes[..self.net_at()]
+    }
+
+    fn addresses(&self) -> &[u8] {
+        if self.is_v6 {
+            &self.network()[8..40]
+        } else {
+            &self.network()[12..20]
+        }
+    }
+
+    /// Same link header, addresses, protocol and ports (`same_flow`).
+    pub fn same_flow(&self, other: &Self) -> bool {
+        self.proto == other.proto
+            && self.is_v6 == other.is_v6
+            && self.link() == other.link()
+            && self.addresses() == other.addresses()
+            && self.transport()[..4] == other.transport()[..4]
+    }
+
+    /// Sum of the pseudo header for a transport of so many bytes.
+    pub fn pseudo_csum(&self, len: usize) -> u32 {
+        let tail = [0, self.proto];
+        csum(self.addresses(), csum(&(len as u32).to_be_bytes(), csum(&tail, 0)))
+    }
+
+    pub fn tcp_flags(&self) -> u8 {
+        self.transport()[13]
+    }
+
+    pub fn tcp_seq(&self) -> u32 {
+        be32(self.transport(), 4)
+    }
+
+    pub fn ip_id(&self) -> u16 {
+        if self.is_v6 {
+            0
+        } else {
+            be16(self.network(), 4)
+        }
+    }
+
+    pub fn dont_fragment(&self) -> bool {
+        !self.is_v6 && self.network()[6] & 0x40 != 0
+    }
+}
