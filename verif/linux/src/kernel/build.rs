@@ -61,7 +61,7 @@ impl Stage {
 fn compile_cpu_seconds(kind: Kind) -> u32 {
     match kind {
         Kind::Plain => 400,
-        Kind::Sanitizers => 700,
+        Kind::Sanitizers => 750,
         Kind::Planted => 40,
     }
 }
@@ -105,8 +105,8 @@ pub fn build(
             watch(&Stage::Download(package.version.clone()));
         }
         source::download(cache, &package)?;
-        watch(&Stage::Unpack);
-        let tree = source::unpack(cache, &package, edits::COMMON)?;
+        let mut begins = || watch(&Stage::Unpack);
+        let tree = source::unpack(cache, &package, edits::COMMON, &mut begins)?;
         for kind in missing {
             kernel(cache, &package, &tree, kind, options.jobs, watch)?;
         }

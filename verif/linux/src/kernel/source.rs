@@ -142,12 +142,19 @@ fn at_version(version: &str) -> String {
 }
 
 /// Unpacks the package and makes the edits that every kernel has; gives the top of the source.
-pub fn unpack(cache: &Cache, package: &Package, edits: &[Edit]) -> Result<PathBuf, BuildError> {
+/// `begins` is told if there is anything to do.
+pub fn unpack(
+    cache: &Cache,
+    package: &Package,
+    edits: &[Edit],
+    begins: &mut dyn FnMut(),
+) -> Result<PathBuf, BuildError> {
     let made_of = key(&[&format!("{edits:?}"), LEFT_OUT_VERSION]);
     let tree = cache.path(&format!("tree-{}-{made_of}", package.version));
     if tree.is_dir() {
         return Ok(tree);
     }
+    begins();
     let part = fresh(cache.path("tree.part"))?;
     let (log, top) = (cache.path("log-unpack"), part.join("linux"));
     fs::create_dir(&top).map_err(BuildError::io(&top))?;
