@@ -127,7 +127,13 @@ pub fn download(cache: &Cache, package: &Package) -> Result<(), BuildError> {
         folder: &part,
         log: &log,
     };
-    run.run(&args, &mut |_| {})?;
+    run.run(&args, &mut |_| {}).map_err(|error| match error {
+        BuildError::Program { .. } => BuildError::Missing {
+            what: error.to_string(),
+            advice: "the kernel's source comes from Debian's archive: is it reachable?".into(),
+        },
+        other => other,
+    })?;
     let got = part.read_dir().map_err(BuildError::io(&part))?.flatten().next();
     let got = got.ok_or_else(|| BuildError::Source {
         version: package.version.clone(),

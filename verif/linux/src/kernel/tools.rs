@@ -49,7 +49,8 @@ pub fn provide(cache: &Cache, told: &mut dyn FnMut(&str)) -> Result<(), BuildErr
         });
     }
     let missing = missing();
-    if missing.is_empty() {
+    let known = is_known(super::source::PACKAGE);
+    if missing.is_empty() && known {
         return Ok(());
     }
     let packages = missing.join(" ");
@@ -58,20 +59,54 @@ pub fn provide(cache: &Cache, told: &mut dyn FnMut(&str)) -> Result<(), BuildErr
     let (program, first) = match (is_root, is_root || may_sudo()) {
         (true, _) => ("apt-get", vec![]),
         (false, true) => ("sudo", vec!["-n", "apt-get"]),
+        // Nobody may bring the lists up to date; whether the source is there is seen later.
+        (false, false) if missing.is_empty() => return Ok(()),
         (false, false) => {
             return Err(BuildError::Missing {
                 what: format!("packages are missing: {packages}"),
-                advice: format!("sudo apt-get install --no-install-recommends {packages}"),
+                advice: by_hand(&packages),
             })
         }
     };
-    told(&packages);
-    let log = cache.path("log-install");
-    let what = "installing packages";
-    let run = Run { cache, what, program, folder: cache.root(), log: &log };
-    let rest = ["install", "--yes", "--no-install-recommends"];
-    let args: Vec<&str> = first.into_iter().chain(rest).chain(missing.iter().copied()).collect();
-    run.run(&args, &mut |_| {})
+    told(if packages.is_empty() { "lists of packages" } else { &packages });
+    let apt = |what, name: &str, rest: &[&str]| {
+        let log = cache.path(name);
+        let run = Run { cache, what, program, folder: cache.root(), log: &log };
+        run.run(&[&first[..], rest].concat(), &mut |_| {}).map_err(|error| match error {
+            BuildError::Program { .. } => {
+                BuildError::Missing { what: error.to_string(), advice: by_hand(&packages) }
+            }
+            other => other,
+        })
+    };
+    // A fresh machine has no lists, and old ones name packages that are gone.
+    let updated = apt("bringing the lists of packages up to date", "log-update", &["update"]);
+    if missing.is_empty() {
+        // The source may be in the cache; if not, that is said when it is looked for.
+        return Ok(());
+    }
+    updated?;
+    let install = [&["install", "--yes", "--no-install-recommends"], &missing[..]].concat();
+    apt("installing packages", "log-install", &install)
+}
+
+/// The lines that a person types instead.
+fn by_hand(packages: &str) -> String {
+    let install = format!("sudo apt-get install --no-install-recommends {packages}");
+    if packages.is_empty() {
+        "sudo apt-get update".into()
+    } else {
+        format!("sudo apt-get update && {install}")
+    }
+}
+
+/// Whether apt knows where a package is.
+fn is_known(package: &str) -> bool {
+    let policy = ask("apt-cache", &["policy", package]).unwrap_or_default();
+    policy.lines().any(|line| {
+        let candidate = line.trim().strip_prefix("Candidate:").map(str::trim);
+        candidate.is_some_and(|version| version != "(none)")
+    })
 }
 
 /// The compiler of the guest.
