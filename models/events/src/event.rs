@@ -1,5 +1,6 @@
 //! The events, in the order a frame meets them; the corridors refill, rearm, complete follow.
 
+use crate::sched::Sched;
 use crate::state::{
     List, NapiStep, Owner, PortState, RestCq, RestDevice, RestTx, SkbEnd, TailRing, What,
 };
@@ -438,6 +439,8 @@ pub enum Event {
         /// CPU.
         cpu: u32,
     },
+    /// A packet scheduler or one of its timers did something.
+    Sched(Sched),
     // Rest.
     /// GRO holds a packet: by itself, or merged into one that it holds.
     GroHeld {

@@ -6,10 +6,14 @@
 
 mod event;
 mod recorder;
+mod sched;
 mod state;
 
 pub use event::{CqId, Event, NapiId, RingId, INTX};
 pub use recorder::{emit, is_recording, record, set_time_ps, with_visitor, Record, Visitor};
+pub use sched::{
+    HrtimerId, QdiscCounts, QdiscId, QdiscPacket, QdiscPromise, Sched, NEVER, NO_FLOW_WAITS,
+};
 pub use state::{
     List, NapiStep, Owner, PortState, RestCq, RestDevice, RestTx, SkbEnd, TailRing, What,
 };

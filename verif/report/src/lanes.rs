@@ -1,5 +1,6 @@
 //! Events as columns: one lane a room of the house, one line an event.
 
+use crate::sched;
 use pollproof_events::{Event, List, NapiStep, Owner, Record};
 
 /// A room of the house, in the order in which a frame meets them.
@@ -56,6 +57,8 @@ pub fn room(event: &Event) -> Room {
         Doorbell { .. } | RefillFailed { .. } | ArmCq { .. } => Room::Driver,
         RingStopped { .. } | RingStarted { .. } => Room::Driver,
         SkbEnd { .. } | SkMark { .. } => Room::Socket,
+        Sched(event) if sched::is_timer(event) => Room::Bell,
+        Sched(_) => Room::Driver,
         _ => Room::Napi,
     }
 }
@@ -129,6 +132,7 @@ pub fn text(event: &Event) -> String {
         Paused => "pause frame".into(),
         Port { state, .. } => format!("port is {state:?}"),
         FunctionRemoved => "the function leaves the bus".into(),
+        Sched(ref event) => sched::text(event),
         TimerStart { delay_ns, .. } => format!("timer in {delay_ns} ns"),
         TimerFired { .. } => "timer fires".into(),
         TimeSqueeze { cpu } => format!("CPU {cpu} runs out of budget"),

@@ -3,6 +3,7 @@
 mod finding;
 mod json;
 mod lanes;
+mod sched;
 mod table;
 
 pub use finding::{narrative, FindingView};

@@ -105,6 +105,23 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["second-of-a-flow"],
     },
     RuleInfo {
+        id: "FQ-ORDER",
+        sentence: "Of a flow's packets that may leave no later than another, those that came \
+                   before it leave before it.",
+        source: "Linux net/sched/sch_fq.c; its change of 2024-11-28, no fast path if Tx is behind",
+        blind_spots:
+            "A flow is what the scheduler says it is. A socket that lifts its limit while \
+                      packets wait has two kinds of them, of which the later may go first.",
+        must_reach: &["queued"],
+    },
+    RuleInfo {
+        id: "FQ-TREES",
+        sentence: "A flow waits for its first packet: until then, and under that key in the tree.",
+        source: "Linux net/sched/sch_fq.c; fabcf8cad67b (flow delivery time on earlier EDT packet)",
+        blind_spots: "For a flow that the scheduler paces only that it waits no less.",
+        must_reach: &["waits"],
+    },
+    RuleInfo {
         id: "GRO-BATCH",
         sentence: "No more packets wait for a full batch than a batch has.",
         source: "Linux net/core/gro.c (6.12), gro_normal_one(): the batch counts segments",
@@ -228,6 +245,13 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["granted"],
     },
     RuleInfo {
+        id: "NEVER-EARLY",
+        sentence: "No packet leaves before its time, and no timer fires before its soft expiry.",
+        source: "Linux net/sched/sch_fq.c (Earliest Departure Time), kernel/time/hrtimer.c",
+        blind_spots: "By the clock of the run.",
+        must_reach: &["packet", "timer"],
+    },
+    RuleInfo {
         id: "NO-LOST-WORK",
         sentence:
             "When nothing runs any more, no completion waits, no sent descriptor is left, no \
@@ -287,6 +311,32 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &[],
     },
     RuleInfo {
+        id: "QDISC-CONFIG",
+        sentence: "A setting is refused or takes effect as it was given, within its range; dumps \
+                   and statistics tell what is.",
+        source: "Linux include/uapi/linux/pkt_sched.h, fq_policy; review of the series of March \
+                 2020",
+        blind_spots: "Elements of arrays are compared as a digest.",
+        must_reach: &["set"],
+    },
+    RuleInfo {
+        id: "QDISC-COUNTS",
+        sentence: "Counters that are kept equal those that a walk finds, and what went in less \
+                   what went out; after a reset they are zero.",
+        source: "Our own; Linux net/sched/sch_fq.c",
+        blind_spots: "Where the scenario has them counted.",
+        must_reach: &["counted"],
+    },
+    RuleInfo {
+        id: "QDISC-PROGRESS",
+        sentence: "A scheduler gives a packet unless it is empty or all its flows wait, in a \
+                   bounded number of rounds, and does not leave packets for ever.",
+        source: "Linux net/sched/sch_fq.c; 2540e0511ea1; the fixes for silly quanta and small \
+                 weights",
+        blind_spots: "That nothing is left is judged at rest.",
+        must_reach: &["nothing"],
+    },
+    RuleInfo {
         id: "QUEUE-ISOLATION",
         sentence:
             "When nothing runs any more, no frame waits in the device behind one whose queue \
@@ -295,6 +345,16 @@ pub const CATALOGUE: &[RuleInfo] = &[
                  SRRCTL.DROP_EN, 8.2.3.8.7",
         blind_spots: "Judged at rest, for devices that tell it: the 82599.",
         must_reach: &["rest"],
+    },
+    RuleInfo {
+        id: "RATE-BOUND",
+        sentence:
+            "A flow that the scheduler paces sends in no time more than its rate and a burst \
+                   allow, and no less for want of a timer on time.",
+        source: "Linux f52ed89971ad (pacing for small frames), fefa569a9d4b (timers drifts)",
+        blind_spots: "Not of flows so slow that a packet takes a second. The burst is the initial \
+                      quantum and three more; the flow may be slower by a twentieth.",
+        must_reach: &["paced"],
     },
     RuleInfo {
         id: "REMOVAL-FENCE",
@@ -358,6 +418,15 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &["polled"],
     },
     RuleInfo {
+        id: "SLACK-BOUND",
+        sentence: "A timer fires, and a packet leaves, at most as many slacks after its time as \
+                   the watchdog is known to add: none, one, or two.",
+        source: "Linux, series of March 2020: patch 2 says that the slack is potentially doubled",
+        blind_spots: "Packets: only in runs with a clock, and where the scheduler does not pace \
+                      the flow.",
+        must_reach: &["packet"],
+    },
+    RuleInfo {
         id: "SOFTIRQ-RUNS",
         sentence: "A softirq is raised only where something runs it: in an interrupt, a softirq, \
                    or with BH off.",
@@ -365,6 +434,16 @@ pub const CATALOGUE: &[RuleInfo] = &[
                  8cf699ec849f, bd4ce941c8d5",
         blind_spots: "6.12.20 wakes ksoftirqd instead, which is not modelled.",
         must_reach: &["raised"],
+    },
+    RuleInfo {
+        id: "TIMER-WINDOW",
+        sentence: "A watchdog that leaves its timer has one that is queued within the window it \
+                   was asked for; one that is not in use has none; the hardware is set to the \
+                   first.",
+        source: "Linux net/sched/sch_api.c, kernel/time/hrtimer.c; 2540e0511ea1",
+        blind_spots: "A timer whose callback runs, or has scheduled the softirq that runs the \
+                      discipline, counts as queued.",
+        must_reach: &["started"],
     },
     RuleInfo {
         id: "VALID-BEFORE-USE",

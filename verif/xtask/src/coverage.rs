@@ -41,10 +41,11 @@ struct Lines {
 }
 
 /// Packages whose tests are run: those with a floor, and those that drive them.
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 6] = [
     "pollproof-intel-82599",
     "pollproof-ixgbe",
     "pollproof-netcore",
+    "pollproof-sched",
     "pollproof-bench",
     "pollproof-bugs",
 ];

@@ -4,6 +4,9 @@ mod arm;
 mod asked;
 mod busy;
 mod core;
+mod fq;
+mod fq_alone;
+mod fq_house;
 pub mod gro;
 mod hash;
 mod inline;
@@ -30,6 +33,8 @@ pub use core::{
     BUDGET_SWEEP, COMPLETE_SCHEDULE, DISABLE_USE, ENABLE_SCHEDULE, KTHREAD_ENABLE, LOCK_3,
     LOCK_DISABLE, NETPOLL_TWICE, WATCHDOG_SCHEDULE,
 };
+pub use fq::*;
+pub use fq_alone::*;
 pub use gro::{GRO_DATAGRAMS, GRO_MIXED, GRO_RUNS, GRO_SIZES, GRO_SPLIT};
 pub use hash::{
     ADD_ADD_LOOKUP, ADD_DEL_LOOKUP, ADD_LOOKUP, BUSY_POLL_FREE, DEL_FREE_1, DEL_FREE_2, DEL_FREE_3,
@@ -65,8 +70,16 @@ use std::sync::Arc;
 /// Every scenario that is checked in its own right.
 pub const ALL: &[&Scenario] = &JOINED;
 
-const PARTS: [&[&Scenario]; 6] =
-    [CORE_AND_MLX4, gro::ALL, ixgbe::ALL, ixgbe_poll::ALL, ixgbe_control::ALL, ixgbe_tx::ALL];
+const PARTS: [&[&Scenario]; 8] = [
+    CORE_AND_MLX4,
+    gro::ALL,
+    ixgbe::ALL,
+    ixgbe_poll::ALL,
+    ixgbe_control::ALL,
+    ixgbe_tx::ALL,
+    fq::ALL,
+    fq_alone::ALL,
+];
 const JOINED: [&Scenario; count()] = join();
 
 const fn count() -> usize {

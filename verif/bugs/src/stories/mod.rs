@@ -54,6 +54,23 @@ mod d_25;
 mod gro_segs;
 mod gro_udp_order;
 
+// The packet scheduler and its timers.
+mod h_1;
+mod h_11;
+mod h_12;
+mod h_13;
+mod h_16;
+mod h_17;
+mod h_19;
+mod h_2;
+mod h_21;
+mod h_3;
+mod h_4;
+mod h_5;
+mod h_6;
+mod h_7;
+mod h_9;
+
 use pollproof_bench::scenario::Story;
 
 /// Every story, by id.
@@ -106,4 +123,20 @@ pub const ALL: &[&Story] = &[
     &e_30::STORY,
     &e_32::STORY,
     &e_40::STORY,
+    // The packet scheduler and its timers.
+    &h_1::STORY,
+    &h_2::STORY,
+    &h_3::STORY,
+    &h_4::STORY,
+    &h_5::STORY,
+    &h_6::STORY,
+    &h_7::STORY,
+    &h_9::STORY,
+    &h_11::STORY,
+    &h_12::STORY,
+    &h_13::STORY,
+    &h_16::STORY,
+    &h_17::STORY,
+    &h_19::STORY,
+    &h_21::STORY,
 ];

@@ -3,17 +3,21 @@
 mod arm;
 mod budget;
 mod buffers;
+mod config;
 mod conservation;
 mod context;
 mod disable;
 mod gro;
 mod hang;
+mod hrtimer;
 mod id;
 mod lists;
 mod masked;
 mod order;
 mod owner;
 mod port;
+mod qdisc;
+mod rate;
 mod rest;
 mod ring;
 mod tail;
@@ -46,6 +50,10 @@ pub(crate) struct Rules {
     hang: hang::Hang,
     masked: masked::Masked,
     gro: gro::Gro,
+    hrtimers: hrtimer::Hrtimers,
+    qdiscs: qdisc::Qdiscs,
+    rates: rate::Rates,
+    configs: config::Configs,
 }
 
 impl Rules {
@@ -89,13 +97,19 @@ impl Rules {
                 self.conservation.see(record, verdicts);
                 self.ring.see(record, verdicts);
             }
+            Event::Sched(_) => {
+                self.hrtimers.see(record, verdicts);
+                self.qdiscs.see(record, verdicts);
+                self.rates.see(record, verdicts);
+                self.configs.see(record, verdicts);
+            }
             _ => self.show_all(record, verdicts),
         }
     }
 
     #[inline(never)]
     pub(crate) fn show_all(&mut self, record: &Record, verdicts: &mut Verdicts) {
-        let all: [&mut dyn Rule; 17] = [
+        let all: [&mut dyn Rule; 21] = [
             &mut self.budget,
             &mut self.arm,
             &mut self.lists,
@@ -113,6 +127,10 @@ impl Rules {
             &mut self.hang,
             &mut self.masked,
             &mut self.gro,
+            &mut self.hrtimers,
+            &mut self.qdiscs,
+            &mut self.rates,
+            &mut self.configs,
         ];
         all.into_iter().for_each(|rule| rule.see(record, verdicts));
     }
