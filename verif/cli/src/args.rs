@@ -48,6 +48,8 @@ pub enum Command {
     Linux(LinuxCommand),
     /// Measures our explorer and our timed runs beside their peers, in work a CPU-second.
     Bench(BenchArgs),
+    /// Puts published figures beside what the models give.
+    Figures(FiguresArgs),
     /// Tells what this machine has and what is missing.
     Doctor,
     /// Prints shell completions.
@@ -191,6 +193,35 @@ pub enum Bench {
     Explore,
     /// Packets from wire to socket, beside QEMU's e1000e where QEMU is installed.
     Timed,
+    /// A paced packet through fq, with up to a million flows.
+    Fq,
+}
+
+/// `figures`.
+#[derive(ClapArgs)]
+pub struct FiguresArgs {
+    /// Which; all without it.
+    #[arg(value_enum)]
+    pub what: Option<Figure>,
+    /// Simulated time of each run.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub milliseconds: u32,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 7)]
+    pub seed: u64,
+    /// Writes plots into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub svg: Option<PathBuf>,
+    /// Output on standard output.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// Figures that were published.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Figure {
+    /// Interrupts with and without the timer slack of fq.
+    Fq,
 }
 
 /// `barriers`.

@@ -8,6 +8,7 @@ use crate::progress::{cpu_seconds, Progress};
 use pollproof_bench::rates::{rate, Rate, HASH, STATE_LOCK};
 use pollproof_bench::scenario::{EngineKind, Scenario};
 use pollproof_bugs::scenarios::{DEL_FREE_2, LOCK_3};
+use pollproof_figures::speed;
 use pollproof_report::{table, BenchJson, BenchResultJson, SCHEMA_VERSION};
 
 /// The lock of three threads and a hash with two RCU readers: bare, and as part of the house.
@@ -33,11 +34,32 @@ pub fn bench(args: &BenchArgs, quiet: bool) -> anyhow::Result<u8> {
         results.extend(rows);
         notes.extend(remarks);
     }
+    if wants(Bench::Fq) {
+        let rows = fq(args, &mut progress);
+        if args.format == Format::Text {
+            bench_timed::print(&rows, &[]);
+        }
+        results.extend(rows);
+    }
     if args.format == Format::Json {
         let json = BenchJson { schema_version: SCHEMA_VERSION, results, notes };
         outln!("{}", serde_json::to_string_pretty(&json)?);
     }
     Ok(exit::CLEAN)
+}
+
+/// Enqueue and dequeue of a paced packet.
+fn fq(args: &BenchArgs, progress: &mut Progress) -> Vec<BenchResultJson> {
+    let packets = (args.cpu_seconds * 1e6).clamp(1e4, 1e7) as u64;
+    let mut rows = Vec::new();
+    for flows in speed::FLOWS {
+        progress.tell(&format!("fq with {flows} flows"));
+        let value = speed::ns_per_packet(flows, packets, &cpu_seconds);
+        let (id, unit) = (format!("fq/paced/{flows}-flows"), "CPU-ns/packet");
+        rows.push(BenchResultJson { id, value, unit, peer: "", peer_value: 0.0, ratio: 0.0 });
+    }
+    progress.done();
+    rows
 }
 
 fn explore(args: &BenchArgs, progress: &mut Progress) -> Vec<Row> {

@@ -9,6 +9,7 @@ mod bench_timed;
 mod check;
 mod exit;
 mod explore;
+mod figures;
 mod linux;
 mod linux_check;
 mod linux_explore;
@@ -57,6 +58,7 @@ fn dispatch(args: &args::Args) -> anyhow::Result<u8> {
         Linux(command) => linux::linux(command, args.quiet),
         Run(options) => run::run(options),
         Bench(options) => bench::bench(options, args.quiet),
+        Figures(options) => figures::figures(options, args.quiet),
         Doctor => Ok(one::doctor()),
         Completions { shell } => Ok(one::completions(*shell)),
     }

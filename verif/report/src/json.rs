@@ -153,3 +153,31 @@ pub struct BenchResultJson {
     /// Value by the peer's; 0 when that was not measured.
     pub ratio: f64,
 }
+
+/// `figures --format json`.
+#[derive(Debug, Serialize)]
+pub struct FiguresJson {
+    /// Version of the output.
+    pub schema_version: u32,
+    /// Figures.
+    pub cells: Vec<FigureJson>,
+}
+
+/// A figure beside what the models give.
+#[derive(Debug, Serialize)]
+pub struct FigureJson {
+    /// What it is.
+    pub id: String,
+    /// Where it was published; empty if it was not.
+    pub source: &'static str,
+    /// As published, if it was.
+    pub published: Option<f64>,
+    /// As computed.
+    pub computed: f64,
+    /// By how much the second is off, as a fraction.
+    pub error: Option<f64>,
+    /// `fitted`, `predicted` or `simulated`.
+    pub tag: &'static str,
+    /// Of what.
+    pub parameters: String,
+}

@@ -8,8 +8,8 @@ mod table;
 
 pub use finding::{narrative, FindingView};
 pub use json::{
-    BenchJson, BenchResultJson, BugJson, CaptureJson, CheckJson, QuestionJson, ScenarioJson,
-    SummaryJson,
+    BenchJson, BenchResultJson, BugJson, CaptureJson, CheckJson, FigureJson, FiguresJson,
+    QuestionJson, ScenarioJson, SummaryJson,
 };
 pub use lanes::{lanes, room, text, Room};
 pub use table::table;

@@ -48,8 +48,10 @@ impl Rule for Rates {
         let Event::Sched(event) = record.event else { return };
         match event {
             // What flows were promised before holds no more.
-            Sched::Promise(promise) => {
+            Sched::Promise(mut promise) => {
                 let qdisc = self.qdiscs.entry(promise.qdisc);
+                // But flows keep the credit that they had.
+                promise.burst = promise.burst.max(qdisc.promise.map_or(0, |p| p.burst));
                 qdisc.promise = Some(promise);
                 qdisc.flows.clear();
             }
