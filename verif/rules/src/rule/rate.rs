@@ -35,6 +35,8 @@ struct Qdisc {
     promise: Option<QdiscPromise>,
     flows: BTreeMap<u64, Flow>,
     packets: BTreeMap<u64, QdiscPacket>,
+    /// There may be flows.
+    used: bool,
 }
 
 /// State: what paced flows have sent.
@@ -50,8 +52,9 @@ impl Rule for Rates {
             // What flows were promised before holds no more.
             Sched::Promise(mut promise) => {
                 let qdisc = self.qdiscs.entry(promise.qdisc);
-                // But flows keep the credit that they had.
-                promise.burst = promise.burst.max(qdisc.promise.map_or(0, |p| p.burst));
+                // But flows that there are keep the credit that they had.
+                let before = qdisc.promise.filter(|_| qdisc.used).map_or(0, |p| p.burst);
+                promise.burst = promise.burst.max(before);
                 qdisc.promise = Some(promise);
                 qdisc.flows.clear();
             }
@@ -59,9 +62,14 @@ impl Rule for Rates {
                 let qdisc = self.qdiscs.entry(qdisc);
                 qdisc.flows.clear();
                 qdisc.packets.clear();
+                qdisc.used = false;
             }
-            Sched::Enqueue(packet) if packet.rate != NEVER => {
-                self.qdiscs.entry(packet.qdisc).enqueue(packet);
+            Sched::Enqueue(packet) => {
+                let qdisc = self.qdiscs.entry(packet.qdisc);
+                qdisc.used = true;
+                if packet.rate != NEVER {
+                    qdisc.enqueue(packet);
+                }
             }
             Sched::Dequeue { qdisc, packet, now_ns } => {
                 let qdisc = self.qdiscs.entry(qdisc);
