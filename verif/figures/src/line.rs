@@ -73,6 +73,11 @@ impl Line {
         self.qdisc.xmit(packet, ring);
     }
 
+    /// Whoever waited for the device runs the queue.
+    pub fn run(&self, ring: Ring) {
+        cpu::in_softirq(|| self.qdisc.net_tx_action(ring));
+    }
+
     /// The hardware interrupts at the time it was programmed to, and the softirq runs.
     pub fn interrupt(&self, ring: Ring) {
         let at_ns = self.hand.programmed_ns.swap(NEVER, Relaxed);

@@ -17,6 +17,12 @@ enum Op {
         len: u32,
         in_us: u64,
     },
+    /// The same, while the device has no room: nothing leaves.
+    Queued {
+        flow: u64,
+        len: u32,
+        in_us: u64,
+    },
     /// A flow that fq paces sends a packet.
     Paced {
         flow: u64,
@@ -25,6 +31,8 @@ enum Op {
     Wait {
         us: u64,
     },
+    /// The device has room for one packet.
+    One,
     /// The timer hardware interrupts.
     Fire,
     Set {
@@ -57,11 +65,15 @@ fn setting() -> impl Strategy<Value = Op> {
 fn op() -> impl Strategy<Value = Op> {
     let len = 60..3_000_u32;
     prop_oneof![
-        8 => (0..3_u64, len.clone(), 0..400_u64)
-            .prop_map(|(flow, len, in_us)| Op::Timed { flow, len, in_us }),
+        8 => (0..3_u64, len.clone(), 0..40_u64)
+            .prop_map(|(flow, len, n)| Op::Timed { flow, len, in_us: 10 * n }),
+        4 => (0..3_u64, len.clone(), 0..4_u64)
+            .prop_map(|(flow, len, n)| Op::Queued { flow, len, in_us: 10 * n }),
         8 => (0..4_u64, len).prop_map(|(flow, len)| Op::Paced { flow, len }),
-        6 => prop_oneof![0..300_u64, 30_000..60_000_u64].prop_map(|us| Op::Wait { us }),
+        3 => (0..30_u64).prop_map(|n| Op::Wait { us: 10 * n }),
+        3 => (30_000..60_000_u64).prop_map(|us| Op::Wait { us }),
         6 => Just(Op::Fire),
+        4 => Just(Op::One),
         1 => setting(),
         1 => Just(Op::Look),
         1 => prop_oneof![Just(Op::Reset), Just(Op::Reopen)],
@@ -76,6 +88,7 @@ fn run(form: WatchdogForm, ops: &[Op]) -> Vec<Finding> {
         for (id, op) in (0..).zip(ops) {
             step(&line, id, *op);
         }
+        line.run(&mut |_, _| {});
         let mut fires = 0;
         while line.programmed_ns() != NEVER && fires < 10_000 {
             line.interrupt(&mut |_, _| {});
@@ -98,6 +111,12 @@ fn step(line: &Line, id: u64, op: Op) {
         Op::Timed { flow, len, in_us } => {
             line.xmit(Packet::edt(id, 1 + flow, len, line.now_ns() + 1 + in_us * 1_000), ring);
         }
+        Op::Queued { flow, len, in_us } => {
+            // Some are due already.
+            let due_ns = (line.now_ns() + in_us * 1_000).saturating_sub(20_000);
+            let packet = Packet::edt(id, 1 + flow, len, 1 + due_ns);
+            let _ = line.qdisc.with(|fq| fq.enqueue(packet));
+        }
         Op::Paced { flow, len } => {
             line.xmit(Packet::rated(id, 11 + flow, len, RATES[flow as usize]), ring);
         }
@@ -109,6 +128,9 @@ fn step(line: &Line, id: u64, op: Op) {
             line.at(to_ns);
         }
         Op::Fire => line.interrupt(ring),
+        Op::One => {
+            line.qdisc.with(|fq| fq.dequeue());
+        }
         Op::Set { kind, value } => {
             let mut options = Vec::new();
             put_u32(&mut options, kind, value);

@@ -152,11 +152,13 @@ impl Fq {
         let packet = &queued.packet;
         let key = self.key_of(packet);
         let root = self.root_of(key);
-        self.gc(root, key, now_ns);
         let sk = own_sock(packet);
         let id = match self.roots[root].get(&key) {
             Some(id) => *id,
-            None => self.new_flow(root, key, sk, now_ns),
+            None => {
+                self.gc(root, key, now_ns);
+                self.new_flow(root, key, sk, now_ns)
+            }
         };
         let initial = self.config.initial_quantum as i32;
         if let Some(sk) = sk.filter(|sk| sk.sk_hash != self.arena[id as usize].socket_hash) {

@@ -166,7 +166,6 @@ impl Fq {
             self.erase_delayed(id);
             self.set_throttled(id, due_ns);
             self.totals.throttled -= 1;
-            self.find_next_delayed();
         }
     }
 
