@@ -139,6 +139,8 @@ pub struct Net {
     busy_poll_rx_packets: AtomicU64,
     /// Lists that went up.
     lists: Counter,
+    /// Packets, merged or not, that the upper layer was called with.
+    calls_up: Counter,
     pub(crate) below: Below,
     softnet: Vec<Softnet>,
     /// What the task of each CPU is asked.
@@ -165,6 +167,7 @@ impl Net {
             low_latency_rx_packets: AtomicU64::new(0),
             busy_poll_rx_packets: AtomicU64::new(0),
             lists: Counter::default(),
+            calls_up: Counter::default(),
             asked: (0..options.cpus).map(|_| AtomicU32::new(0)).collect(),
             socks: Mutex::new(Vec::new()),
             has_socks: AtomicBool::new(false),
@@ -193,6 +196,11 @@ impl Net {
     /// Lists of packets that went up.
     pub fn lists(&self) -> u64 {
         self.lists.get()
+    }
+
+    /// Packets, merged or not, that the upper layer was called with.
+    pub fn calls_up(&self) -> u64 {
+        self.calls_up.get()
     }
 
     fn count_busy_packets(&self, work: i32) {

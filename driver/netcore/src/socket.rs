@@ -114,6 +114,7 @@ impl Net {
     /// why.
     #[inline(always)]
     fn deliver(&self, skb: SkBuff) -> Option<&'static str> {
+        self.calls_up.add(1);
         self.ledger.packets.add(1 + skb.merged().count() as u64);
         self.ledger.bytes.add(skb.len as u64 + skb.merged().map(|skb| skb.len as u64).sum::<u64>());
         // The ledger is marked as a socket would be.

@@ -68,6 +68,17 @@ pub enum Format {
     Json,
 }
 
+/// How packets go up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum GroMode {
+    /// Each as it came.
+    Off,
+    /// Merged, and taken up one by one.
+    On,
+    /// Merged, and taken up as lists of eight.
+    Batched,
+}
+
 /// Engine to use.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
@@ -250,6 +261,10 @@ pub struct RunArgs {
     /// Receive queues: for mlx4 a power of two up to 64, for ixgbe 1 to 16.
     #[arg(long, default_value_t = 1)]
     pub queues: u32,
+    /// Whether packets are merged on their way up: not at all, merged and each taken up by itself,
+    /// or taken up in batches of eight. All three are run and shown side by side.
+    #[arg(long, value_name = "MODE")]
+    pub gro: Option<GroMode>,
     /// Sockets poll their queue for so many microseconds before they sleep.
     #[arg(long, default_value_t = 0, value_name = "USEC")]
     pub busy_poll: u64,

@@ -10,6 +10,7 @@ mod check;
 mod exit;
 mod explore;
 mod figures;
+mod gro_modes;
 mod linux;
 mod linux_check;
 mod linux_explore;

@@ -1,13 +1,15 @@
 //! `pollproof run`: a capture through the house.
 
-use crate::args::RunArgs;
+use crate::args::{GroMode, RunArgs};
 use crate::exit;
+use crate::gro_modes;
 use crate::progress::Progress;
 use anyhow::{anyhow, bail, Context};
 use pollproof_bench::timed::{
     run_capture, CaptureReport, IxgbeTimedOptions, QueueReport, TimedError, TimedOptions,
     TimedReport,
 };
+use pollproof_bench::GroOptions;
 use pollproof_bugs::check::Status;
 use pollproof_report::{table, CaptureJson};
 use pollproof_wire::write_pcap;
@@ -26,21 +28,22 @@ const BUSY_POLL_MAX_US: u64 = 1_000_000;
 /// Queues that the committed capture goes through, one run each.
 const QUEUES: [u32; 3] = [1, 4, 16];
 
-/// The capture in the repository, where the binary can still find it.
-fn committed() -> Option<PathBuf> {
-    let beside_sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/tcp_udp.pcap");
-    let here = PathBuf::from("testdata/tcp_udp.pcap");
+/// A capture in the repository, where the binary can still find it.
+fn committed(name: &str) -> Option<PathBuf> {
+    let beside_sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
+    let here = Path::new("testdata").join(name);
     [here, beside_sources].into_iter().find(|path| path.exists())
 }
 
-/// The committed capture, as part of a check.
+/// The committed captures, as part of a check.
 pub fn committed_captures(
     filters: &[String],
     seed: u64,
     progress: &mut Progress,
 ) -> Vec<CaptureRow> {
     let wanted = filters.is_empty() || filters.iter().any(|f| "capture".contains(f.as_str()));
-    let Some(path) = committed().filter(|_| wanted) else { return Vec::new() };
+    let Some(path) = committed("tcp_udp.pcap").filter(|_| wanted) else { return Vec::new() };
+    let merged = merged_captures(seed, progress);
     QUEUES
         .iter()
         .flat_map(|&queues| {
@@ -51,7 +54,27 @@ pub fn committed_captures(
             let ixgbe = run_capture(&path, &ixgbe(queues, 0, seed)).map_err(|e| anyhow!("{e}"));
             [row(id.clone(), "mlx4", mlx4), row(id, "ixgbe", ixgbe)]
         })
+        .chain(merged)
         .collect()
+}
+
+/// The committed captures with what GRO makes of them.
+fn merged_captures(seed: u64, progress: &mut Progress) -> Vec<CaptureRow> {
+    let mut rows = Vec::new();
+    for name in ["tcp_udp.pcap", "many_flows.pcap"] {
+        let Some(path) = committed(name) else { continue };
+        for mode in [GroMode::On, GroMode::Batched] {
+            progress.tell(&format!("{name} with GRO"));
+            let how = if mode == GroMode::On { "on" } else { "batched" };
+            let id = format!("{name}, gro {how}");
+            let gro = mode.options();
+            let run = run_capture(&path, &mlx4(1, 0, seed).with_gro(gro));
+            rows.push(row(id.clone(), "mlx4", run.map_err(|e| anyhow!("{e}"))));
+            let run = run_capture(&path, &ixgbe(1, 0, seed).with_gro(gro));
+            rows.push(row(id, "ixgbe", run.map_err(|e| anyhow!("{e}"))));
+        }
+    }
+    rows
 }
 
 fn row(id: String, nic: &'static str, report: anyhow::Result<CaptureReport>) -> CaptureRow {
@@ -90,6 +113,17 @@ fn problem(report: &CaptureReport) -> Option<String> {
     report.judged.outcome.as_ref().err().map(ToString::to_string)
 }
 
+impl GroMode {
+    /// What it means to the core.
+    fn options(self) -> Option<GroOptions> {
+        match self {
+            Self::Off => None,
+            Self::On => Some(GroOptions { normal_batch: 1, ..GroOptions::default() }),
+            Self::Batched => Some(GroOptions::default()),
+        }
+    }
+}
+
 fn mlx4(queues: u32, busy_poll_us: u64, seed: u64) -> TimedOptions {
     let log_ring_size = 10;
     let mut options = TimedOptions { seed, busy_poll_us, ..TimedOptions::default() };
@@ -104,18 +138,22 @@ fn ixgbe(queues: u32, busy_poll_us: u64, seed: u64) -> IxgbeTimedOptions {
 }
 
 /// The capture through the NIC that is asked for.
-fn run_nic(args: &RunArgs) -> anyhow::Result<CaptureReport> {
+pub fn run_nic(args: &RunArgs, mode: GroMode) -> anyhow::Result<CaptureReport> {
     let (queues, us, seed) = (args.queues, args.busy_poll, args.seed);
     if us > BUSY_POLL_MAX_US {
         bail!("--busy-poll {us}: must be at most {BUSY_POLL_MAX_US}");
     }
+    if us > 0 && args.gro.is_some() {
+        bail!("--gro: not with --busy-poll; what a socket polls does not go through GRO");
+    }
+    let gro = mode.options();
     let report = match args.nic.as_str() {
         "mlx4" if !queues.is_power_of_two() || queues > 64 => {
             bail!("--queues {queues}: must be a power of two up to 64")
         }
-        "mlx4" => run_capture(&args.pcap, &mlx4(queues, us, seed)),
+        "mlx4" => run_capture(&args.pcap, &mlx4(queues, us, seed).with_gro(gro)),
         "ixgbe" if !(1..=16).contains(&queues) => bail!("--queues {queues}: must be 1 to 16"),
-        "ixgbe" => run_capture(&args.pcap, &ixgbe(queues, us, seed)),
+        "ixgbe" => run_capture(&args.pcap, &ixgbe(queues, us, seed).with_gro(gro)),
         nic => bail!("--nic {nic}: unknown NIC; this version knows mlx4 and ixgbe"),
     };
     report.map_err(|error| anyhow!("{error}"))
@@ -123,19 +161,23 @@ fn run_nic(args: &RunArgs) -> anyhow::Result<CaptureReport> {
 
 /// Runs one capture and prints what became of it.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
-    let report = run_nic(args)?;
+    let report = run_nic(args, args.gro.unwrap_or(GroMode::Off))?;
     let run = match &report.judged.outcome {
         Ok(run) => run,
         Err(error) => return Ok(print_broken_run(&args.pcap, &report, error)),
     };
     print_report(&report, run);
+    let same = match args.gro {
+        Some(_) => gro_modes::show(args)?,
+        None => true,
+    };
     if let Some(out) = &args.out {
         std::fs::write(out, write_pcap(&report.arrivals))
             .with_context(|| format!("{}: can not be written", out.display()))?;
         outln!("{} packets written to {}", report.arrivals.len(), out.display());
     }
     print_findings(&report);
-    Ok(if !report.judged.findings.is_empty() {
+    Ok(if !report.judged.findings.is_empty() || !same {
         exit::FINDINGS
     } else if run.frames_in == 0 {
         exit::NOTHING

@@ -131,6 +131,20 @@ fn the_capture_comes_out_of_ixgbe_too_with_counts_for_each_queue() {
 }
 
 #[test]
+fn modes_of_gro_are_shown_side_by_side_and_give_sockets_the_same() {
+    for (nic, mode) in [("mlx4", "on"), ("ixgbe", "batched")] {
+        let pcap = "testdata/many_flows.pcap";
+        let output = pollproof(&["run", "--nic", nic, "--pcap", pcap, "--gro", mode]);
+        assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), err(&output));
+        let text = out(&output);
+        let row = text.lines().find(|l| l.starts_with("merged into others")).expect("a row");
+        let counts: Vec<u64> = row.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+        assert!(counts[0] == 0 && counts[1] > 0 && counts[1] == counts[2], "{row}");
+        assert!(text.contains("in all three"), "{text}");
+    }
+}
+
+#[test]
 fn sockets_may_poll_the_queues_of_either_nic() {
     for nic in ["mlx4", "ixgbe"] {
         let run = |us| {
@@ -185,6 +199,8 @@ fn wrong_words_are_usage_errors() {
         &["run", "--nic", "ixgbe", "--pcap", CAPTURE, "--queues", "17"],
         &["run", "--nic", "ixgbe", "--pcap", CAPTURE, "--queues", "0"],
         &["run", "--nic", "ixgbe", "--pcap", CAPTURE, "--busy-poll", "1000001"],
+        &["run", "--nic", "ixgbe", "--pcap", CAPTURE, "--busy-poll", "1", "--gro", "on"],
+        &["run", "--nic", "ixgbe", "--pcap", CAPTURE, "--gro", "sometimes"],
         &["explore", "no/such"],
         &["explore", "mlx4/rx", "--bug", "Z-1"],
         &["explore", "mlx4/rx", "--engine", "loom"],

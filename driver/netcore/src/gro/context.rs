@@ -6,7 +6,7 @@
 //! is seen by engines.
 
 use super::{Completed, Gro, GroResult};
-use crate::{Napi, Net, SkBuff};
+use crate::{lock, Napi, Net, SkBuff};
 use pollproof_events::{emit, Event};
 use pollproof_sync::bug;
 
@@ -147,6 +147,23 @@ impl Net {
             gro.as_ref().map_or(0, |g| g.gro.held() + u64::from(g.rx_count))
         };
         napi.gro.with(held).unwrap_or(0)
+    }
+
+    /// Packets that all contexts hold or keep; only when nothing runs.
+    pub fn gro_held_all(&self) -> u64 {
+        lock(&self.napis).iter().map(|napi| self.gro_held(napi)).sum()
+    }
+
+    /// What each context holds when nothing runs, as events; `wakeup` says that somebody still
+    /// comes for it.
+    #[track_caller]
+    pub fn emit_rest_gro(&self, wakeup: bool) {
+        if self.options.gro.is_none() {
+            return;
+        }
+        for napi in lock(&self.napis).iter() {
+            emit(Event::RestGro { napi: napi.slot, held: self.gro_held(napi), wakeup });
+        }
     }
 
     /// `napi_gro_flush`: all, or what was not first held in this jiffy.

@@ -256,6 +256,7 @@ impl<N: Nic> Scene<N> {
     /// State of each queue, as events; `wakeup` says that somebody is still coming.
     #[track_caller]
     pub fn emit_rest(&self, wakeup: bool) {
+        self.net.emit_rest_gro(wakeup);
         N::emit_rest(self, wakeup);
     }
 }

@@ -4,7 +4,7 @@ use super::judged::{run_kept, Judged, Kept};
 use super::{CaptureError, Nic, Options};
 use pollproof_netcore::Keep;
 use pollproof_rules::Finding;
-use pollproof_wire::{read_file, Packet};
+use pollproof_wire::{flow_of, read_file, Packet};
 use std::collections::BTreeMap;
 use std::panic::Location;
 use std::path::Path;
@@ -24,6 +24,18 @@ pub struct CaptureReport {
     pub runts: u64,
     /// Frames of the file that were left out because the capture cut them.
     pub cut: u64,
+}
+
+impl CaptureReport {
+    /// What each socket got, in order, a socket being a flow: what must not depend on how packets
+    /// went up. The hash of the device would not do: it may leave ports out.
+    pub fn ledger(&self) -> BTreeMap<u32, Vec<&[u8]>> {
+        let mut ledger = BTreeMap::<u32, Vec<&[u8]>>::new();
+        for packet in &self.arrivals {
+            ledger.entry(flow_of(&packet.bytes)).or_default().push(&packet.bytes);
+        }
+        ledger
+    }
 }
 
 /// Reads a capture, runs it, and compares what arrived at the sockets with what reached the port:
@@ -46,6 +58,7 @@ pub fn run_capture<N: Nic>(
     };
     Ok(CaptureReport {
         judged,
+
         arrivals: kept.arrivals.into_iter().map(packet).collect(),
         packets: capture.packets.len() as u64,
         runts: capture.runts,

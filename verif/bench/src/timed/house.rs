@@ -287,6 +287,7 @@ impl<N: Nic> House<N> {
         }
         self.host.with(|w| {
             w.take_all();
+            self.net.emit_rest_gro(!w.is_quiet());
             self.nic.emit_rest(w);
         });
         let sent = (self.offered, self.wire);

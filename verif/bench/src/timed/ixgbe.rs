@@ -235,6 +235,7 @@ impl Nic for Ixgbe {
         };
         let queued: u64 = if is_up { self.adapter.rx_rings().map(|r| waiting(r)).sum() } else { 0 };
         let lost = stats.rx_packets.saturating_sub(packets + queued);
+        let taken = net.ledger.packets() + net.gro_held_all();
         let sum = |of: fn(&QVector) -> u64| self.adapter.q_vectors().iter().map(|q| of(q)).sum();
         Parts {
             port_frames: stats.port_frames,
@@ -242,7 +243,7 @@ impl Nic for Ixgbe {
             msix: stats.msix,
             cq_events: stats.msix,
             arms: (sum(|q| q.stats.arms.load(Relaxed)), 0),
-            drops: drops(world, packets.saturating_sub(net.ledger.packets()), lost),
+            drops: drops(world, packets.saturating_sub(taken), lost),
             polls: (
                 sum(|q| q.stats.polls.load(Relaxed)),
                 sum(|q| q.stats.full_polls.load(Relaxed)),

@@ -158,7 +158,7 @@ impl Nic for Mlx4 {
         let queues = self.queues(world);
         let sum = |of: fn(&QueueReport) -> u64| queues.iter().map(of).sum::<u64>();
         let packets = sum(|q| q.packets);
-        let failed = packets.saturating_sub(net.ledger.packets());
+        let failed = packets.saturating_sub(net.ledger.packets() + net.gro_held_all());
         Parts {
             port_frames: stats.port_frames,
             queued: sum(|q| q.cqes).saturating_sub(packets),

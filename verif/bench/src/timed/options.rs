@@ -5,7 +5,7 @@ use pollproof_connectx_3::Params;
 use pollproof_hostmem::{Config, FailPlan};
 use pollproof_ixgbe::{IxgbeOptions, QvLockForm};
 use pollproof_mlx4::Mlx4Options;
-use pollproof_netcore::{Keep, NetOptions};
+use pollproof_netcore::{GroOptions, Keep, NetOptions};
 use pollproof_pcie::{LinkParams, GEN2_X8, GEN3_X8};
 use pollproof_wire::{FaultRates, Pacing, FORTY_GIGABIT};
 
@@ -133,6 +133,12 @@ impl Options<Mlx4> {
 }
 
 impl<N: Nic> Options<N> {
+    /// Packets go through GRO.
+    pub fn with_gro(mut self, gro: Option<GroOptions>) -> Self {
+        self.net.gro = gro;
+        self
+    }
+
     /// Sockets keep the bytes of what arrives.
     pub fn keeping_bytes(mut self) -> Self {
         self.net.keep = Keep::Bytes;

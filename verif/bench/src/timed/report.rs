@@ -57,7 +57,7 @@ pub struct TimedReport {
     pub delivered_bytes: u64,
     /// Frames that were dropped, by the name of the counter; none is 0.
     pub drops: BTreeMap<&'static str, u64>,
-    /// Frames inside the device, or completed and not consumed.
+    /// Frames inside the device, completed and not consumed, or held by GRO.
     pub held: u64,
     /// Polls.
     pub polls: u64,
@@ -99,6 +99,10 @@ pub struct TimedReport {
     pub timers_fired: u64,
     /// Packets that sockets took from queues by themselves (`LowLatencyRxPackets`).
     pub low_latency_packets: u64,
+    /// Calls of the upper layer, each with one packet, merged or not.
+    pub calls_up: u64,
+    /// Packets that were merged into others.
+    pub merged: u64,
     /// Each queue.
     pub queues: Vec<QueueReport>,
 }
@@ -151,7 +155,7 @@ impl TimedReport {
             delivered: ledger.packets(),
             delivered_bytes: ledger.bytes(),
             drops: parts.drops,
-            held: world.device.held() + parts.queued,
+            held: world.device.held() + parts.queued + net.gro_held_all(),
             polls: parts.polls.0,
             full_polls: parts.polls.1,
             interrupts: counts.queues.iter().map(|q| q.interrupts).sum(),
@@ -172,6 +176,8 @@ impl TimedReport {
             time_squeezes: net.time_squeezes(),
             timers_fired: counts.timers_fired,
             low_latency_packets: net.low_latency_rx_packets(),
+            calls_up: net.calls_up(),
+            merged: ledger.packets().saturating_sub(net.calls_up()),
             queues: parts.queues,
         }
     }

@@ -8,6 +8,7 @@ mod fq;
 mod fq_alone;
 mod fq_house;
 pub mod gro;
+mod gro_nic;
 mod hash;
 mod inline;
 mod ixgbe;
@@ -70,9 +71,10 @@ use std::sync::Arc;
 /// Every scenario that is checked in its own right.
 pub const ALL: &[&Scenario] = &JOINED;
 
-const PARTS: [&[&Scenario]; 8] = [
+const PARTS: [&[&Scenario]; 9] = [
     CORE_AND_MLX4,
     gro::ALL,
+    gro_nic::ALL,
     ixgbe::ALL,
     ixgbe_poll::ALL,
     ixgbe_control::ALL,

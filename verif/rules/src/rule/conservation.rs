@@ -23,6 +23,8 @@ pub(crate) struct Conservation {
     driver: IdSet,
     /// Queues that were stopped: what they hold is discarded with them.
     stopped: BTreeSet<CqId>,
+    /// What GRO says it holds at rest, contexts so far.
+    gro: u64,
 }
 
 fn identity(cq: CqId, index: u32) -> u64 {
@@ -78,6 +80,7 @@ impl Rule for Conservation {
                 self.stopped.insert(cq);
                 self.queued.retain(|skb| skb >> 32 != u64::from(cq));
             }
+            Event::RestGro { held, .. } => self.gro += held,
             Event::RestHeld { device, queued } => self.at_rest(device, queued, record, verdicts),
             _ => {}
         }
@@ -85,12 +88,13 @@ impl Rule for Conservation {
 }
 
 impl Conservation {
-    fn at_rest(&self, device: u64, queued: u64, record: &Record, verdicts: &mut Verdicts) {
+    fn at_rest(&mut self, device: u64, queued: u64, record: &Record, verdicts: &mut Verdicts) {
         verdicts.reach(ID, "rest");
+        let gro = std::mem::take(&mut self.gro);
         for (place, seen, held) in [
             ("the device", self.device.len() as u64, device),
             ("completion queues", self.queued.len() as u64, queued),
-            ("the driver", self.driver.len() as u64, 0),
+            ("the driver and GRO", self.driver.len() as u64, gro),
         ] {
             if seen != held {
                 let message = format!("{seen} frames should be in {place}, {held} are");
