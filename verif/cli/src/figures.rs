@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use anyhow::Context;
 use pollproof_figures::fq::{self, QueueRow, PUBLISHED_AFTER, PUBLISHED_BEFORE};
 use pollproof_figures::load::{Load, Sent};
+use pollproof_figures::nic::OnNic;
 use pollproof_figures::svg::{Plot, Series};
 use pollproof_report::{table, FigureJson, FiguresJson, SCHEMA_VERSION};
 use pollproof_sched::WatchdogForm;
@@ -20,6 +21,7 @@ struct Fq {
     queues: Vec<QueueRow>,
     slacks: Vec<(u32, Sent)>,
     forms: Vec<(WatchdogForm, Sent)>,
+    nic: Vec<(u32, OnNic)>,
 }
 
 /// Simulates, prints and plots.
@@ -37,8 +39,10 @@ pub fn figures(args: &FiguresArgs, quiet: bool) -> anyhow::Result<u8> {
     let slacks = fq::slacks(&load, SOME);
     progress.tell("fq: forms of the watchdog");
     let forms = fq::forms(&load, SOME);
+    progress.tell("fq: through an 82599");
+    let nic = fq::through_82599(&load, SOME)?;
     progress.done();
-    let fq = Fq { queues, slacks, forms };
+    let fq = Fq { queues, slacks, forms, nic };
     match args.format {
         Format::Text => print(&fq, &load),
         Format::Json => {
@@ -59,7 +63,8 @@ impl Fq {
     fn all(&self) -> impl Iterator<Item = &Sent> {
         let queues = self.queues.iter().flat_map(|row| [&row.before, &row.after]);
         let slacks = self.slacks.iter().map(|(_, sent)| sent);
-        queues.chain(slacks).chain(self.forms.iter().map(|(_, sent)| sent))
+        let nic = self.nic.iter().map(|(_, on_nic)| &on_nic.sent);
+        queues.chain(slacks).chain(self.forms.iter().map(|(_, sent)| sent)).chain(nic)
     }
 }
 
@@ -127,6 +132,9 @@ fn print(fq: &Fq, load: &Load) {
     head.extend((0..BINS).map(|n| format!("{}-{}", 2 * n, 2 * n + 2)));
     let head: Vec<_> = head.iter().map(String::as_str).collect();
     out!("{}", table(&head, &rows));
+    outln!("\nOne of {SOME} queues through ixgbe and the transmit ring of an 82599:");
+    let rows: Vec<_> = fq.nic.iter().map(|(ns, on_nic)| nic_row(*ns, on_nic)).collect();
+    out!("{}", table(&["slack", "packets", "doorbells", "packets/doorbell", "frames sent"], &rows));
     let early: u64 = fq.all().map(|sent| sent.early).sum();
     let packets: u64 = fq.all().map(|sent| sent.packets).sum();
     outln!("\n{early} of {packets} packets left early.");
@@ -166,6 +174,18 @@ fn sent_row(name: String, sent: &Sent) -> Vec<String> {
         sent.late_us_of(990).to_string(),
         format!("{:.2}", sent.late_max_ns as f64 / 1e3),
         sent.early.to_string(),
+    ]
+}
+
+/// Doorbells are writes of the tail, counted where the driver makes them.
+fn nic_row(slack_ns: u32, on_nic: &OnNic) -> Vec<String> {
+    let packets = on_nic.sent.packets;
+    vec![
+        format!("{} us", slack_ns / 1_000),
+        packets.to_string(),
+        on_nic.doorbells.to_string(),
+        format!("{:.2}", packets as f64 / on_nic.doorbells.max(1) as f64),
+        on_nic.frames.to_string(),
     ]
 }
 
@@ -222,6 +242,11 @@ fn cells(fq: &Fq) -> Vec<FigureJson> {
         cells.push(simulated(format!("fq/late-most-ns/{name}"), late, "queues=4"));
         cells.push(simulated(format!("fq/early/{name}"), sent.early as f64, "queues=4"));
     }
+    for (slack_ns, on_nic) in &fq.nic {
+        let batch = on_nic.sent.packets as f64 / on_nic.doorbells.max(1) as f64;
+        let id = format!("fq/82599-packets-per-doorbell/slack-{slack_ns}");
+        cells.push(simulated(id, batch, "one queue of 4"));
+    }
     cells
 }
 
@@ -229,8 +254,8 @@ fn cells(fq: &Fq) -> Vec<FigureJson> {
 fn plot(fq: &Fq, load: &Load, folder: &Path) -> anyhow::Result<()> {
     let write = |name: &str, plot: Plot| {
         let path = folder.join(name);
-        std::fs::write(&path, plot.render())
-            .with_context(|| format!("cannot write {}", path.display()))
+        let text = plot.render().map_err(anyhow::Error::msg)?;
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     };
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
@@ -239,7 +264,8 @@ fn plot(fq: &Fq, load: &Load, folder: &Path) -> anyhow::Result<()> {
         let points = fq::slacks(&quick, queues);
         let point =
             |(ns, sent): &(u32, Sent)| (f64::from(*ns) / 1e3, sent.per_second(sent.interrupts));
-        Series { name: format!("{queues} queues"), points: points.iter().map(point).collect() }
+        let name = if queues == 1 { "1 queue".into() } else { format!("{queues} queues") };
+        Series { name, points: points.iter().map(point).collect() }
     });
     write(
         "fq-interrupts.svg",
@@ -247,6 +273,7 @@ fn plot(fq: &Fq, load: &Load, folder: &Path) -> anyhow::Result<()> {
             title: "Timer interrupts of 1,000 flows at 1 M packets/s".into(),
             x: "slack, us",
             y: "interrupts/s",
+            log_from: None,
             series: series.into(),
         },
     )?;
@@ -263,6 +290,7 @@ fn plot(fq: &Fq, load: &Load, folder: &Path) -> anyhow::Result<()> {
             title: "How late packets are with a slack of 10 us".into(),
             x: "late, us",
             y: "part of all packets",
+            log_from: Some(1e-5),
             series: series.collect(),
         },
     )

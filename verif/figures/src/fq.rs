@@ -5,6 +5,8 @@
 //! fitted on "before", queue number by queue number, and "after" is the one prediction.
 
 use crate::load::{send, Feed, Load, Sent};
+use crate::nic::{send_through_82599, OnNic};
+use pollproof_bench::timed::TimedError;
 use pollproof_sched::WatchdogForm;
 
 /// Interrupts a second before: the mean of nine rows.
@@ -73,4 +75,12 @@ pub fn forms(load: &Load, queues: u64) -> Vec<(WatchdogForm, Sent)> {
     let feed = Feed::Ahead { lead_ns: LEAD_NS };
     let run = |form| (form, send(&Load { queues, form, feed, ..*load }));
     WatchdogForm::ALL.into_iter().map(run).collect()
+}
+
+/// One of so many queues through the transmit ring of an 82599, without slack and with 10 us.
+pub fn through_82599(load: &Load, queues: u64) -> Result<Vec<(u32, OnNic)>, TimedError> {
+    let run = |slack_ns| {
+        send_through_82599(&Load { queues, slack_ns, ..*load }).map(|on_nic| (slack_ns, on_nic))
+    };
+    [0, 10_000].into_iter().map(run).collect()
 }

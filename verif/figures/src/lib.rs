@@ -4,5 +4,6 @@
 pub mod fq;
 pub mod line;
 pub mod load;
+pub mod nic;
 pub mod speed;
 pub mod svg;

@@ -147,7 +147,7 @@ pub fn send(load: &Load) -> Sent {
         let mut sent = Sent { time_ns: load.time_ns, ..Sent::default() };
         let streams = Streams::new(load.seed);
         for queue in 0..load.queues {
-            Queue::new(load, queue, &streams).run(&mut sent);
+            Queue::new(load, queue, &streams).run(&mut sent, &mut |_, _| {});
         }
         sent
     };
@@ -156,8 +156,11 @@ pub fn send(load: &Load) -> Sent {
     sent
 }
 
+/// Packets as they leave a queue together: when, and each with whether more come behind it.
+pub(crate) type Sink<'a> = &'a mut dyn FnMut(u64, &[(Packet, bool)]);
+
 /// One queue with its share of the flows.
-struct Queue<'a> {
+pub(crate) struct Queue<'a> {
     load: &'a Load,
     line: Line,
     /// Packets that will be handed over: when, of which flow, and when they are due.
@@ -168,7 +171,7 @@ struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
-    fn new(load: &'a Load, queue: u64, streams: &Streams) -> Self {
+    pub fn new(load: &'a Load, queue: u64, streams: &Streams) -> Self {
         let line = Line::new(queue as u32, load.form, 0);
         let mut options = Vec::new();
         put_u32(&mut options, kind::TIMER_SLACK, load.slack_ns);
@@ -195,7 +198,7 @@ impl<'a> Queue<'a> {
         self.arrivals.push(Reverse((at_ns.max(now_ns), flow, due_ns)));
     }
 
-    fn run(mut self, sent: &mut Sent) {
+    pub fn run(mut self, sent: &mut Sent, sink: Sink) {
         loop {
             let timer_ns = self.line.programmed_ns();
             let arrival_ns = self.arrivals.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
@@ -214,6 +217,7 @@ impl<'a> Queue<'a> {
                 self.line.interrupt(&mut ring);
             }
             let now_ns = self.line.now_ns();
+            sink(now_ns, &left);
             for (packet, more) in left {
                 sent.packet(now_ns, &packet, more);
                 let flow = packet.sk.map_or(0, |sk| u64::from(sk.sk_hash)) - 1;

@@ -14,7 +14,8 @@ const GAP_NS: u64 = 1_000;
 pub fn ns_per_packet(flows: u64, packets: u64, cpu_seconds: &dyn Fn() -> f64) -> f64 {
     let line = Line::new(0, WatchdogForm::V6_12, NEVER);
     let mut options = Vec::new();
-    for (kind, value) in [(kind::PLIMIT, u32::MAX), (kind::BUCKETS_LOG, 10)] {
+    // As many trees as there can be (18), so that they stay shallow.
+    for (kind, value) in [(kind::PLIMIT, u32::MAX), (kind::BUCKETS_LOG, 18)] {
         put_u32(&mut options, kind, value);
     }
     let _ = line.qdisc.change(&options);

@@ -1,12 +1,18 @@
-//! Small plots as SVG: lines.
+//! Small plots as SVG: lines, with a scale that is linear or logarithmic upwards.
 
-use std::fmt::Write;
+use plotters::coord::ranged1d::ValueFormatter;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
 
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 360.0;
-/// Left, right, top, bottom.
-const MARGINS: (f64, f64, f64, f64) = (80.0, 130.0, 40.0, 50.0);
-const COLOURS: [&str; 6] = ["#1b6ca8", "#c0392b", "#27864f", "#8e44ad", "#d68910", "#444444"];
+const SIZE: (u32, u32) = (720, 400);
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0x1b, 0x6c, 0xa8),
+    RGBColor(0xc0, 0x39, 0x2b),
+    RGBColor(0x27, 0x86, 0x4f),
+    RGBColor(0x8e, 0x44, 0xad),
+    RGBColor(0xd6, 0x89, 0x10),
+    RGBColor(0x44, 0x44, 0x44),
+];
 
 /// A series of a plot.
 pub struct Series {
@@ -24,103 +30,74 @@ pub struct Plot {
     pub x: &'static str,
     /// What goes up.
     pub y: &'static str,
+    /// Logarithmic upwards from here; what is smaller lies on the ground.
+    pub log_from: Option<f64>,
     /// Series.
     pub series: Vec<Series>,
-}
-
-struct Axes {
-    x_max: f64,
-    y_max: f64,
-}
-
-impl Axes {
-    fn x(&self, x: f64) -> f64 {
-        MARGINS.0 + x / self.x_max * (WIDTH - MARGINS.0 - MARGINS.1)
-    }
-
-    fn y(&self, y: f64) -> f64 {
-        HEIGHT - MARGINS.3 - y / self.y_max * (HEIGHT - MARGINS.2 - MARGINS.3)
-    }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// A number in a few characters.
 fn short(value: f64) -> String {
     match value.abs() {
-        v if v >= 1e6 => format!("{:.1}M", value / 1e6),
-        v if v >= 1e4 => format!("{:.0}k", value / 1e3),
-        v if v >= 10.0 || v == 0.0 => format!("{value:.0}"),
-        _ => format!("{value:.2}"),
+        v if v >= 1e6 => format!("{} M", value / 1e6),
+        v if v >= 1e4 => format!("{} k", value / 1e3),
+        _ => format!("{value}"),
     }
 }
 
 impl Plot {
-    fn axes(&self) -> Axes {
+    /// The plot as a file.
+    pub fn render(&self) -> Result<String, String> {
+        let mut text = String::new();
+        self.draw(&mut text).map_err(|error| format!("{}: {error}", self.title))?;
+        Ok(text)
+    }
+
+    fn draw(&self, text: &mut String) -> Result<(), Box<dyn std::error::Error>> {
+        let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
+        area.fill(&WHITE)?;
         let all = || self.series.iter().flat_map(|s| s.points.iter());
         let most = |of: fn(&(f64, f64)) -> f64| all().map(of).fold(1e-9, f64::max);
-        Axes { x_max: most(|p| p.0), y_max: most(|p| p.1) * 1.05 }
+        let (x, y) = (0.0..most(|p| p.0), most(|p| p.1));
+        let mut chart = ChartBuilder::on(&area);
+        chart
+            .caption(&self.title, ("sans-serif", 18))
+            .margin(12)
+            .x_label_area_size(42)
+            .y_label_area_size(72);
+        match self.log_from {
+            None => self.lines(chart.build_cartesian_2d(x, 0.0..1.05 * y)?)?,
+            Some(least) => self.lines(chart.build_cartesian_2d(x, (least..y).log_scale())?)?,
+        }
+        Ok(area.present()?)
     }
 
-    /// The plot as a file.
-    pub fn render(&self) -> String {
-        let axes = self.axes();
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-             font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{WIDTH}\" \
-             height=\"{HEIGHT}\" fill=\"white\"/>\n"
-        );
-        self.frame(&axes, &mut out);
-        for (n, series) in self.series.iter().enumerate() {
-            let colour = COLOURS[n % COLOURS.len()];
-            let point = |(x, y): &(f64, f64)| format!("{:.1},{:.1}", axes.x(*x), axes.y(*y));
-            let points: Vec<_> = series.points.iter().map(point).collect();
-            let _ = writeln!(
-                out,
-                "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" points=\"{}\"/>",
-                points.join(" ")
-            );
-            let (x, y) = (WIDTH - MARGINS.1 + 12.0, MARGINS.2 + 18.0 * n as f64);
-            let _ = writeln!(
-                out,
-                "<text x=\"{x}\" y=\"{y}\" fill=\"{colour}\">{}</text>",
-                escape(&series.name)
-            );
+    fn lines<'a, Y>(
+        &self,
+        mut chart: ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, Y>>,
+    ) -> Result<(), Box<dyn std::error::Error>>
+    where
+        Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    {
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .x_desc(self.x)
+            .y_desc(self.y)
+            .x_label_formatter(&|x| short(*x))
+            .y_label_formatter(&|y| short(*y))
+            .draw()?;
+        let least = self.log_from.unwrap_or(0.0);
+        for (series, colour) in self.series.iter().zip(COLOURS.into_iter().cycle()) {
+            let points = series.points.iter().map(|(x, y)| (*x, y.max(least)));
+            let key = move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2));
+            chart
+                .draw_series(LineSeries::new(points, colour.stroke_width(2)))?
+                .label(&series.name)
+                .legend(key);
         }
-        out.push_str("</svg>\n");
-        out
-    }
-
-    fn frame(&self, axes: &Axes, out: &mut String) {
-        let (left, right) = (MARGINS.0, WIDTH - MARGINS.1);
-        let (top, bottom) = (MARGINS.2, HEIGHT - MARGINS.3);
-        let (title, x, y) = (escape(&self.title), escape(self.x), escape(self.y));
-        let _ = writeln!(
-            out,
-            "<text x=\"{left}\" y=\"20\" font-size=\"14\">{title}</text>\n<text x=\"{left}\" \
-             y=\"{}\">{x}</text>\n<text x=\"6\" y=\"{}\">{y}</text>",
-            HEIGHT - 10.0,
-            top - 4.0
-        );
-        let path = format!("M{left} {top}V{bottom}H{right}");
-        let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"black\"/>");
-        for n in 0..=4 {
-            let part = f64::from(n) / 4.0;
-            let (x, y) = (axes.x_max * part, axes.y_max * part);
-            let _ = writeln!(
-                out,
-                "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n<text x=\"{}\" \
-                 y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                axes.x(x),
-                bottom + 16.0,
-                short(x),
-                left - 6.0,
-                axes.y(y) + 4.0,
-                short(y)
-            );
-        }
+        chart.configure_series_labels().background_style(WHITE).border_style(WHITE).draw()?;
+        Ok(())
     }
 }
 
@@ -129,19 +106,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plot_stays_in_its_frame_and_escapes_names() {
-        let points = vec![(0.0, 0.0), (50.0, 2e6), (100.0, 1.0)];
-        let series = vec![Series { name: "a < b".into(), points }];
-        let text = Plot { title: "T & U".into(), x: "x", y: "y", series }.render();
-        assert!(
-            text.contains("a &lt; b") && text.contains("T &amp; U") && text.ends_with("</svg>\n")
-        );
-        let line =
-            text.split("points=\"").nth(1).and_then(|t| t.split('"').next()).expect("points");
-        for pair in line.split(' ') {
-            let (x, y) = pair.split_once(',').expect("a pair");
-            let (x, y): (f64, f64) = (x.parse().expect("x"), y.parse().expect("y"));
-            assert!((80.0..=510.0).contains(&x) && (40.0..=310.0).contains(&y), "{pair}");
+    fn a_plot_shows_all_series_in_its_frame_and_escapes_names() {
+        for log_from in [None, Some(1e-3)] {
+            let points = vec![(0.0, 0.0), (50.0, 2e6), (100.0, 1.0)];
+            let series =
+                ["a < b", "other"].map(|name| Series { name: name.into(), points: points.clone() });
+            let plot =
+                Plot { title: "T & U".into(), x: "x", y: "y", log_from, series: series.into() };
+            let text = plot.render().expect("a plot");
+            for part in ["a &lt; b", "T &amp; U", "other", "</svg>"] {
+                assert!(text.contains(part), "{part}");
+            }
+            let lines: Vec<_> = text.match_indices("stroke-width=\"2\" points=\"").collect();
+            assert_eq!(lines.len(), 4, "two lines and their keys");
+            for pair in text.split("points=\"").skip(1).filter_map(|t| t.split('"').next()) {
+                for (x, y) in pair.split_whitespace().filter_map(|p| p.split_once(',')) {
+                    let (x, y): (f64, f64) = (x.parse().expect("x"), y.parse().expect("y"));
+                    let is_inside = (0.0..=720.0).contains(&x) && (0.0..=400.0).contains(&y);
+                    assert!(is_inside, "{x},{y}");
+                }
+            }
         }
     }
 }

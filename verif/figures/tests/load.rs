@@ -3,6 +3,7 @@
 
 use pollproof_figures::fq;
 use pollproof_figures::load::{send, Feed, Load};
+use pollproof_figures::nic::send_through_82599;
 use pollproof_sched::WatchdogForm::{self, Exact, LastExpires, Range, V6_12};
 
 const SHORT: Load = Load {
@@ -70,4 +71,20 @@ fn the_same_seed_gives_the_same_run_and_another_one_another() {
     };
     assert_eq!(with(7), with(7));
     assert_ne!(with(7), with(8));
+}
+
+/// One queue of four: what 82599 and ixgbe can send. With slack a doorbell takes several packets.
+#[test]
+fn slack_saves_doorbells_of_a_real_ring() {
+    let with = |slack_ns| {
+        let load = Load { queues: 4, slack_ns, time_ns: 4_000_000, ..SHORT };
+        let on_nic = send_through_82599(&load).expect("a run");
+        assert_eq!(on_nic.sent.findings, []);
+        assert_eq!((on_nic.busy, on_nic.frames), (0, on_nic.sent.packets), "each frame is sent");
+        assert_eq!(on_nic.doorbells, on_nic.sent.doorbells, "the tail moves when no more come");
+        on_nic
+    };
+    let (without, with) = (with(0), with(10_000));
+    assert_eq!(without.sent.packets, without.doorbells);
+    assert!(with.doorbells * 3 < with.sent.packets, "{} doorbells", with.doorbells);
 }

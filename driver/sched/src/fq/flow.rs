@@ -28,11 +28,44 @@ pub(super) enum Link {
     Throttled { until_ns: u64, order: u64 },
 }
 
+/// Packets in order of arrival. The first lies in the flow itself: most flows have no other, and a
+/// million of them are no part of any cache.
+#[derive(Debug, Default)]
+pub(super) struct List {
+    first: Option<Queued>,
+    others: VecDeque<Queued>,
+}
+
+impl List {
+    pub fn front(&self) -> Option<&Queued> {
+        self.first.as_ref()
+    }
+
+    fn back(&self) -> Option<&Queued> {
+        self.others.back().or(self.first.as_ref())
+    }
+
+    fn push_back(&mut self, queued: Queued) {
+        match self.first {
+            None => self.first = Some(queued),
+            Some(_) => self.others.push_back(queued),
+        }
+    }
+
+    fn pop_front(&mut self) -> Option<Queued> {
+        std::mem::replace(&mut self.first, self.others.pop_front())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Queued> {
+        self.first.iter().chain(&self.others)
+    }
+}
+
 /// A flow.
 #[derive(Debug)]
 pub(super) struct Flow {
     /// Packets in order of arrival whose times never go back.
-    pub list: VecDeque<Queued>,
+    pub list: List,
     /// The others, by time and then by arrival.
     pub tree: BTreeMap<(u64, u64), Queued>,
     pub key: u64,
@@ -48,7 +81,7 @@ pub(super) struct Flow {
 impl Default for Flow {
     fn default() -> Self {
         Self {
-            list: VecDeque::new(),
+            list: List::default(),
             tree: BTreeMap::new(),
             key: 0,
             socket_hash: 0,

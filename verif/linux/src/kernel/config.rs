@@ -62,8 +62,8 @@ const SANITIZERS: &[&str] = &[
     "KASAN=y",
     "KASAN_GENERIC=y",
     "KASAN_OUTLINE=y",
-    // KASAN makes frames larger: in real time a task's stack of 16 KiB ran over into the thread_info
-    // at its bottom, and to_irq_stack() panicked, in about one run of forty.
+    // KASAN makes frames larger: in real time a task's stack of 16 KiB ran over into the
+    // thread_info at its bottom, and to_irq_stack() panicked, in about one run of forty.
     "KERNEL_STACK_ORDER=4",
     "UBSAN=y",
     "UBSAN_BOUNDS=y",
