@@ -6,6 +6,7 @@ use crate::{ArmSource, ConnectX3};
 use pollproof_events::{emit, Event, What};
 use pollproof_pcie::Payload;
 use pollproof_regs::mlx4::{cqe, db, eqe, CqContext};
+use pollproof_sync::switch::bug;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arm {
@@ -51,6 +52,8 @@ pub struct CqView {
     pub armed: bool,
     /// Whether a moderation timer runs.
     pub timer: bool,
+    /// When it expires, if it runs.
+    pub deadline_ps: Option<u64>,
     /// Whether it stopped by an overrun.
     pub stopped: bool,
     /// Sequence number that the next arm must carry; none: any.
@@ -58,11 +61,15 @@ pub struct CqView {
 }
 
 /// Whether a CQE can be written.
-pub(crate) enum Room {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// It can.
     Yes,
     /// The record is being read.
     Wait,
+    /// The queue is full, as its record says: it stops.
     Overrun,
+    /// The queue stopped before, or is none.
     Stopped,
 }
 
@@ -97,7 +104,7 @@ impl Cq {
     /// no news: a posted doorbell may come after the record that was written later.
     fn set_consumer(&mut self, consumer: u32) -> bool {
         let pending = self.pending(consumer);
-        if pending < self.pending(self.consumer) {
+        if pending < self.pending(self.consumer) || bug("M-CQ-BACK") {
             self.consumer = consumer;
         }
         pending <= db::INDEX_MASK / 2
@@ -110,7 +117,8 @@ impl Cq {
     /// Whether moderation lets the pending completions be signalled without a timer.
     fn is_due(&self) -> bool {
         let (period, count) = (self.context.period_us, self.context.max_count);
-        let unnotified = self.producer.wrapping_sub(self.notified);
+        let missed = u32::from(bug("M-CQ-COUNT"));
+        let unnotified = self.producer.wrapping_sub(self.notified).saturating_sub(missed);
         unnotified != 0 && ((period == 0 && count == 0) || (count != 0 && unnotified >= count))
     }
 
@@ -121,6 +129,7 @@ impl Cq {
             size: self.size(),
             armed: self.arm == Arm::Next && !self.stopped,
             timer: self.timer,
+            deadline_ps: self.timer.then(|| self.deadline_ps()),
             stopped: self.stopped,
             next_sn: self.sn,
         }
@@ -128,16 +137,24 @@ impl Cq {
 }
 
 /// What a completion says.
-pub(crate) struct Completion {
-    pub(crate) number: u64,
-    pub(crate) qpn: u32,
-    pub(crate) hash: u32,
-    pub(crate) status: u32,
-    pub(crate) byte_count: u32,
-    pub(crate) wqe_index: u16,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// Frame that it tells of.
+    pub number: u64,
+    /// Receive queue, 24 bits.
+    pub qpn: u32,
+    /// RSS hash.
+    pub hash: u32,
+    /// Status, 16 bits.
+    pub status: u32,
+    /// Bytes of the frame.
+    pub byte_count: u32,
+    /// Counter of the WQE.
+    pub wqe_index: u16,
     /// Checksum, or the syndrome of an error.
-    pub(crate) checksum: u16,
-    pub(crate) opcode: u32,
+    pub checksum: u16,
+    /// Opcode, 5 bits.
+    pub opcode: u32,
 }
 
 impl ConnectX3 {
@@ -171,6 +188,18 @@ impl ConnectX3 {
         Room::Wait
     }
 
+    /// A completion without a frame, for whoever drives the queues alone: what the receive pipeline
+    /// does with one when its turn comes. After [`Room::Wait`] it is to be tried again.
+    pub fn complete_alone(&mut self, cqn: u32, arrival: u64, what: &Completion) -> Room {
+        let room = self.cq_room(cqn, arrival);
+        match room {
+            Room::Yes => self.push_cqe(cqn, what),
+            Room::Overrun => self.cq_overrun(cqn),
+            Room::Wait | Room::Stopped => {}
+        }
+        room
+    }
+
     /// The record was read: `word` is big endian.
     pub(crate) fn cq_record(&mut self, cqn: u32, epoch: u32, arrival: u64, word: u32) {
         let Some(cq) = self.cq(cqn).filter(|cq| cq.epoch == epoch) else { return };
@@ -198,7 +227,8 @@ impl ConnectX3 {
         let now_ps = self.now_ps;
         let Some(cq) = self.cqs.get_mut(cqn as usize).and_then(Option::as_mut) else { return };
         let index = cq.producer;
-        let lap = index >> cq.context.log_size & 1;
+        let phase = u32::from(bug("M-CQ-OWNER"));
+        let lap = index.wrapping_add(phase) >> cq.context.log_size & 1;
         let entry = entry(&[
             (cqe::MY_QPN, what.qpn),
             (cqe::RSS_HASH, what.hash),
@@ -211,7 +241,7 @@ impl ConnectX3 {
         let stride = cq.context.stride_bytes;
         let slot = index & (cq.size() - 1);
         let addr = cq.context.buf + u64::from(slot * stride + stride - cqe::BYTES);
-        if index == cq.notified {
+        if index == cq.notified || bug("M-CQ-PERIOD") {
             cq.first_ps = now_ps;
         }
         cq.producer = index.wrapping_add(1);
@@ -237,6 +267,8 @@ impl ConnectX3 {
     pub(crate) fn moderate(&mut self, cqn: u32, error: bool) {
         let Some(cq) = self.cqs.get_mut(cqn as usize).and_then(Option::as_mut) else { return };
         let fires = match cq.arm {
+            // One that stopped has nothing more to signal, whatever is changed.
+            _ if cq.stopped => return,
             Arm::Off => return,
             Arm::Next => cq.is_due(),
             Arm::Solicited => error,
@@ -288,7 +320,7 @@ impl ConnectX3 {
         if cq.stopped {
             return self.misuse("arm of a CQ that stopped", u64::from(cqn));
         }
-        let accepted = cq.sn.is_none_or(|expected| expected == sn);
+        let accepted = cq.sn.is_none_or(|expected| expected == sn) || bug("M-CQ-STALE");
         // The record is read after each CQE and is stale most of the time: no news.
         if accepted || self.params.arm != ArmSource::Record {
             emit(Event::CqArmed { cq: cqn, consumer, sn, accepted });

@@ -4,6 +4,7 @@ use crate::ConnectX3;
 use pollproof_events::{emit, Event, What};
 use pollproof_pcie::Payload;
 use pollproof_regs::mlx4::{db, eqe, EqContext};
+use pollproof_sync::switch::bug;
 
 pub(crate) struct Eq {
     pub(crate) context: EqContext,
@@ -74,7 +75,7 @@ impl ConnectX3 {
     fn signal(&mut self, eqn: u32) {
         let Some(eq) = self.eqs.get_mut(eqn as usize).and_then(Option::as_mut) else { return };
         if eq.armed && eq.pending() != 0 {
-            eq.armed = false;
+            eq.armed = bug("M-EQ-TWICE");
             self.stats.msix += 1;
             self.out.msix(eq.context.vector);
         }

@@ -31,7 +31,7 @@ mod rq;
 mod rss;
 mod rx;
 
-pub use cq::CqView;
+pub use cq::{Completion, CqView, Room};
 pub use device::ConnectX3;
 pub use eq::EqView;
 pub use params::{ArmSource, Params, Stats, CQ_MAX_COUNT, CQ_PERIOD_US};

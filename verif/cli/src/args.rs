@@ -43,6 +43,8 @@ pub enum Command {
     Barriers(BarrierArgs),
     /// Sends a capture through a NIC, its driver and the network core.
     Run(RunArgs),
+    /// Runs the RTL beside the models, cycle by cycle, and explains the first difference.
+    Lockstep(LockstepArgs),
     /// Unmodified Linux drivers on our devices, in a kernel that is an ordinary process.
     #[command(subcommand)]
     Linux(LinuxCommand),
@@ -233,6 +235,31 @@ pub struct FiguresArgs {
 pub enum Figure {
     /// Interrupts with and without the timer slack of fq.
     Fq,
+}
+
+/// `lockstep`.
+#[derive(ClapArgs)]
+pub struct LockstepArgs {
+    /// Only blocks that have this in their name.
+    pub block: Option<String>,
+    /// Cases of a block, of 2,000 cycles each.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
+    pub cases: u64,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 7)]
+    pub seed: u64,
+    /// Writes the waveform of the first difference (VCD), with both sides on one time base.
+    #[arg(long, value_name = "FILE")]
+    pub wave: Option<PathBuf>,
+    /// Switches a planted fault on.
+    #[arg(long, value_name = "ID")]
+    pub plant: Option<String>,
+    /// Runs every planted fault in turn; each must be found.
+    #[arg(long, conflicts_with_all = ["plant", "wave"])]
+    pub planted: bool,
+    /// Shows blocks, what is compared, and planted faults; runs nothing.
+    #[arg(long)]
+    pub list: bool,
 }
 
 /// `barriers`.

@@ -2,6 +2,7 @@
 
 use crate::args::{CheckArgs, Engine, Format, LimitArgs, Profile};
 use crate::linux_check::{self, LinuxCheck};
+use crate::lockstep::{self, LockstepCheck};
 use crate::progress::{thread_seconds, Progress};
 use crate::{exit, run};
 use pollproof_bench::run::{Limits, Run};
@@ -55,9 +56,11 @@ pub fn check(args: &CheckArgs, quiet: bool) -> anyhow::Result<u8> {
     let report = run_check(&selection, &limits, &around);
     let captures = run::committed_captures(&args.filters, args.limits.seed, &mut progress);
     let linux = linux_check::smoke(&args.filters);
+    let rtl = lockstep::smoke(&args.filters, args.limits.seed);
     progress.done();
     let linux_status = linux.as_ref().and_then(|linux| linux.status);
-    let all = captures.iter().map(|c| c.status).chain(linux_status);
+    let rtl_status = rtl.as_ref().and_then(|rtl| rtl.status);
+    let all = captures.iter().map(|c| c.status).chain(linux_status).chain(rtl_status);
     let status =
         all.fold(
             report.status(),
@@ -72,9 +75,12 @@ pub fn check(args: &CheckArgs, quiet: bool) -> anyhow::Result<u8> {
     let captures: Vec<CaptureJson> = captures.into_iter().map(|c| c.json).collect();
     match args.format {
         Format::Json => {
-            outln!("{}", serde_json::to_string_pretty(&json(&report, captures, linux, status))?)
+            outln!(
+                "{}",
+                serde_json::to_string_pretty(&json(&report, captures, linux, rtl, status))?
+            )
         }
-        Format::Text => print_text(&report, &captures, linux, status, &limits),
+        Format::Text => print_text(&report, &captures, linux, rtl, status, &limits),
     }
     Ok(exit::of(status))
 }
@@ -113,6 +119,7 @@ fn print_text(
     report: &CheckReport,
     captures: &[CaptureJson],
     linux: Option<LinuxCheck>,
+    rtl: Option<LockstepCheck>,
     status: Status,
     limits: &Limits,
 ) {
@@ -139,6 +146,9 @@ fn print_text(
     }
     if let Some(linux) = linux {
         outln!("{}", linux.said);
+    }
+    if let Some(rtl) = rtl {
+        outln!("{}", rtl.said);
     }
     print_unexpected(report, limits);
     if !report.bugs.is_empty() || !report.scenarios.is_empty() {
@@ -301,6 +311,7 @@ fn json(
     report: &CheckReport,
     captures: Vec<CaptureJson>,
     linux: Option<LinuxCheck>,
+    rtl: Option<LockstepCheck>,
     status: Status,
 ) -> CheckJson {
     CheckJson {
@@ -331,6 +342,7 @@ fn json(
         questions: report.questions.iter().map(question_json).collect(),
         captures,
         linux: linux.map(|linux| linux.said),
+        lockstep: rtl.map(|rtl| rtl.said),
     }
 }
 

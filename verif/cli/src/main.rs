@@ -16,6 +16,7 @@ mod linux_check;
 mod linux_explore;
 mod linux_run;
 mod linux_scenarios;
+mod lockstep;
 mod one;
 mod progress;
 mod run;
@@ -58,6 +59,7 @@ fn dispatch(args: &args::Args) -> anyhow::Result<u8> {
         Barriers(options) => one::barriers(options, args.quiet),
         Linux(command) => linux::linux(command, args.quiet),
         Run(options) => run::run(options),
+        Lockstep(options) => lockstep::lockstep(options, args.quiet),
         Bench(options) => bench::bench(options, args.quiet),
         Figures(options) => figures::figures(options, args.quiet),
         Doctor => Ok(one::doctor()),

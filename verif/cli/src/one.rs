@@ -73,6 +73,9 @@ pub fn replay(text: &str) -> anyhow::Result<u8> {
     if crate::linux_explore::is_token(text) {
         return crate::linux_explore::replay(text);
     }
+    if crate::lockstep::is_token(text) {
+        return crate::lockstep::replay(text);
+    }
     let (run, bug) = token::replay_token(text).map_err(|e| anyhow!("{e}"))?;
     let switched = if bug.is_empty() { String::new() } else { format!(" with bug {bug}") };
     outln!("replay {}{switched}", run.scenario.id);
@@ -137,8 +140,23 @@ pub fn doctor() -> u8 {
             None => outln!("kernel    {}: not built, see 'pollproof linux build'", kind.name()),
         }
     }
-    outln!("not built sfc, RTL lock-step: not part of this version");
+    let rtl = if pollproof_lockstep::BUILT_IN { "built in" } else { pollproof_lockstep::MISSING };
+    outln!("lock-step {rtl}");
+    outln!("verilator {}", verilator());
+    outln!("not built sfc: not part of this version");
     exit::CLEAN
+}
+
+/// The Verilator of this machine.
+fn verilator() -> String {
+    let program = std::env::var_os("VERILATOR").unwrap_or_else(|| "verilator".into());
+    let output = std::process::Command::new(program).arg("--version").output();
+    match output.ok().filter(|output| output.status.success()) {
+        Some(output) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+        None => "missing: install the package verilator (apt-get install verilator), or set \
+                 VERILATOR to the program; to build the RTL takes it and a C++ compiler"
+            .to_owned(),
+    }
 }
 
 /// Shell completions on standard output.

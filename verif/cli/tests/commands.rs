@@ -267,6 +267,28 @@ fn other_engines_agree_on_what_they_can_run() {
 }
 
 #[test]
+fn lockstep_says_what_it_is_and_what_it_lacks() {
+    let listed = pollproof(&["lockstep", "--list"]);
+    assert_eq!(listed.status.code(), Some(0));
+    assert!(out(&listed).contains("R-CQ-OWNER"), "{}", out(&listed));
+    assert_eq!(pollproof(&["lockstep", "no-such-block"]).status.code(), Some(4));
+    assert_eq!(pollproof(&["lockstep", "--plant", "x"]).status.code(), Some(2));
+    let ran = pollproof(&["lockstep", "mlx4-cq", "--cases", "2"]);
+    let checked = pollproof(&["check", "lockstep/mlx4-cq"]);
+    if cfg!(feature = "rtl") {
+        assert_eq!(ran.status.code(), Some(0), "{}", err(&ran));
+        assert!(out(&ran).contains("SAMPLED (2 cases, seed 7)"), "{}", out(&ran));
+        assert_eq!(pollproof(&["lockstep", "--cases", "0"]).status.code(), Some(4));
+        assert_eq!(checked.status.code(), Some(0), "{}", out(&checked));
+    } else {
+        assert_eq!(ran.status.code(), Some(5));
+        assert!(err(&ran).contains("install the package verilator"), "{}", err(&ran));
+        assert_eq!(checked.status.code(), Some(4));
+        assert!(out(&checked).contains("lockstep: not run: the RTL is not built in"));
+    }
+}
+
+#[test]
 fn linux_without_a_kernel_says_how_to_get_one() {
     let empty = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-kernels");
     std::fs::create_dir_all(&empty).expect("a folder");

@@ -21,6 +21,8 @@ pub struct CheckJson {
     pub captures: Vec<CaptureJson>,
     /// What Linux's own driver did, or why it was not run; null where filters exclude it.
     pub linux: Option<String>,
+    /// What lock-step with the RTL found, or why it was not run; null where filters exclude it.
+    pub lockstep: Option<String>,
 }
 
 /// Counts.

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: the one test command.
 
-use crate::{run, tidy};
+use crate::{lockstep, run, tidy};
 use anyhow::{bail, Context, Result};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -16,6 +16,9 @@ pub struct Options {
     /// Leaves out the examples in the documentation.
     #[arg(long)]
     pub no_doc: bool,
+    /// Leaves out lock-step with the RTL, which needs Verilator.
+    #[arg(long)]
+    pub no_rtl: bool,
     /// Uses cargo's own runner even where cargo-nextest is there.
     #[arg(long)]
     pub no_nextest: bool,
@@ -32,6 +35,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         lint(root)?;
     }
     let nextest = !options.no_nextest && has_nextest(root);
+    if options.filters.is_empty() && !options.no_rtl {
+        step("lock-step with the RTL", || lockstep::test(root, !options.no_lint))?;
+    }
     // nextest ends with a summary of its own, so it goes last.
     if !options.no_doc && options.filters.is_empty() {
         step("examples in the documentation", || {

@@ -24,6 +24,10 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("serde_json", &["pollproof-report", "pollproof-cli", "pollproof-xtask"]),
     ("rand_chacha", &["pollproof-sim"]),
     ("pcap-file", &["pollproof-wire"]),
+    ("cc", &["pollproof-verilated"]),
+    ("vcd", &["pollproof-lockstep"]),
+    // The RTL is met beside the model of the same engine, and nowhere else.
+    ("pollproof-verilated", &["pollproof-lockstep"]),
 ];
 
 /// Crates that only tests may use.
@@ -38,6 +42,22 @@ const ONLY: &[(&str, &[&str], &str)] = &[
     ("pollproof-engines", &["pollproof-sync", "pollproof-explore"], "adapters know no NIC"),
     ("pollproof-rules", &["pollproof-events"], "rules see events, never internals"),
     ("pollproof-report", &["pollproof-events", "pollproof-rules"], "a report decides nothing"),
+    ("pollproof-verilated", &[], "the RTL knows no model"),
+    (
+        "pollproof-lockstep",
+        &[
+            "pollproof-verilated",
+            "pollproof-connectx-3",
+            "pollproof-intel-82599",
+            "pollproof-events",
+            "pollproof-pcie",
+            "pollproof-regs",
+            "pollproof-sim",
+            "pollproof-sync",
+            "pollproof-wire",
+        ],
+        "lock-step knows models and RTL, and no driver",
+    ),
     ("pollproof-xtask", &["pollproof-rules"], "tasks look at the tree"),
 ];
 
@@ -177,6 +197,25 @@ mod tests {
         }
         assert_eq!(with(package("verif/x", "pollproof-x", &[("proptest", "normal")])).len(), 1);
         assert!(with(package("verif/x", "pollproof-x", &[("proptest", "dev")])).is_empty());
+    }
+
+    #[test]
+    fn the_rtl_is_met_in_lockstep_alone_and_knows_nobody() {
+        let rtl = |user, folder| {
+            let user = package(folder, user, &[("pollproof-verilated", "normal")]);
+            let packages = [package("rtl-sim/verilated", "pollproof-verilated", &[]), user];
+            check(&packages).into_iter().map(|p| p.what).collect::<Vec<_>>()
+        };
+        let told = |found: &[String], what: &str| found.iter().any(|f| f.contains(what));
+        let found = rtl("pollproof-lockstep", "verif/lockstep");
+        assert!(!told(&found, "pollproof-verilated"), "{found:?}");
+        let found = rtl("pollproof-bench", "verif/bench");
+        assert!(told(&found, "may be used by pollproof-lockstep alone"), "{found:?}");
+        let found = rtl("pollproof-nic", "models/nic");
+        assert!(told(&found, "models/ may not depend on rtl-sim/"), "{found:?}");
+        let knows = [("pollproof-nic", "normal")];
+        let found = with(package("rtl-sim/verilated", "pollproof-verilated", &knows));
+        assert!(told(&found, "rtl-sim/ may not depend on models/"), "{found:?}");
     }
 
     #[test]

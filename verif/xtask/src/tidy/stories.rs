@@ -7,6 +7,8 @@ use pollproof_rules::{info, CATALOGUE};
 use std::collections::{BTreeMap, BTreeSet};
 
 const STORIES: &str = "verif/bugs/src/stories/";
+/// Faults in the models that lock-step with the RTL must find.
+const PLANTS: &str = "verif/lockstep/src/plants.rs";
 
 /// A name with where it stands.
 type Named = BTreeMap<String, (String, usize)>;
@@ -40,7 +42,8 @@ fn switches_and_stories(tree: &Tree) -> Vec<Problem> {
         (path.starts_with("driver/") || path.starts_with("models/")) && path.contains("/src/")
     };
     let switches = named(tree, in_code, "bug(");
-    let stories = named(tree, |path| path.starts_with(STORIES), "id:");
+    let mut stories = named(tree, |path| path.starts_with(STORIES), "id:");
+    stories.extend(named(tree, |path| path == PLANTS, "model("));
     let missing = |of: &Named, other: &Named, what: &str| {
         let problem = |(id, place): (&String, &(String, usize))| {
             Problem::new(&place.0, place.1, format!("{id} {what}"))

@@ -1,0 +1,136 @@
+//! What counts as the same, observable by observable.
+
+/// How the two sides of an observable belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// The same in the same cycle.
+    Same,
+    /// The same values in the same order; the RTL never first, and at most so many cycles behind.
+    /// Cycles in which the bus takes nothing do not count.
+    Order {
+        /// Cycles.
+        within: u32,
+    },
+    /// The RTL chooses when; the model must allow it then, and what the model allows must happen
+    /// within so many cycles in which the bus takes something.
+    Choice {
+        /// Cycles.
+        within: u32,
+    },
+}
+
+impl Relation {
+    /// In words.
+    pub fn text(self) -> String {
+        match self {
+            Self::Same => "same cycle".into(),
+            Self::Order { within } => format!("same order, at most {within} cycles late"),
+            Self::Choice { within } => format!("the RTL chooses, within {within} cycles"),
+        }
+    }
+}
+
+/// Something that both sides show.
+#[derive(Clone, Copy, Debug)]
+pub struct Observable {
+    /// Its name.
+    pub name: &'static str,
+    /// Equivalence.
+    pub relation: Relation,
+    /// Names of its values, at most six.
+    pub fields: &'static [&'static str],
+    /// Why it is enough.
+    pub why: &'static str,
+}
+
+/// A block: a top module beside the model's engine.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockInfo {
+    /// Name on the command line.
+    pub id: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Top module of the RTL.
+    pub top: &'static str,
+    /// What is compared.
+    pub observables: &'static [Observable],
+}
+
+/// All blocks.
+pub const BLOCKS: &[BlockInfo] = &[MLX4];
+
+/// Completion and event queues of the ConnectX-3.
+pub const MLX4: BlockInfo = BlockInfo {
+    id: "mlx4-cq",
+    about: "ConnectX-3 completion queues and event queues, from a completion to its message",
+    top: "mlx4_completion",
+    observables: &[
+        Observable {
+            name: "posted",
+            relation: Relation::Order { within: 4 },
+            fields: &["addr", "len", "bytes 0-7", "bytes 8-15", "bytes 16-23", "bytes 24-31"],
+            why: "CQEs, EQEs, owner bits and messages (len 0, addr is the vector) are posted: the \
+                  bus keeps their order, and a driver sees it",
+        },
+        Observable {
+            name: "reads",
+            relation: Relation::Order { within: 2 },
+            fields: &["addr", "len"],
+            why: "reads of consumer indices; their tags are free, and answers come in any order",
+        },
+        Observable {
+            name: "room",
+            relation: Relation::Same,
+            fields: &["queue", "result"],
+            why: "what becomes of a completion when its turn comes: written, waits, overrun, drop",
+        },
+        Observable {
+            name: "timer",
+            relation: Relation::Choice { within: 6 },
+            fields: &["queue", "cycle"],
+            why: "moderation timers are looked at one a cycle; none may fire early",
+        },
+        Observable {
+            name: "turn",
+            relation: Relation::Choice { within: 80 },
+            fields: &["waits"],
+            why: "a command, a completion or an answer that waits is taken in the end; owner bits \
+                  of a new queue of 32 entries go first",
+        },
+        Observable {
+            name: "arm",
+            relation: Relation::Same,
+            fields: &["queue", "accepted", "fired"],
+            why: "an arm request counts or is stale, and fires at once or not",
+        },
+        Observable {
+            name: "misuse",
+            relation: Relation::Same,
+            fields: &["told"],
+            why: "a driver that does what it must not is told of at that step",
+        },
+        Observable {
+            name: "cq",
+            relation: Relation::Same,
+            fields: &["queue", "producer", "consumer", "armed timer stopped", "next sn"],
+            why: "the state of one queue a cycle, in turns",
+        },
+        Observable {
+            name: "eq",
+            relation: Relation::Same,
+            fields: &["queue", "producer", "consumer", "armed"],
+            why: "the state of one event queue a cycle, in turns, unless an event is on its way",
+        },
+        Observable {
+            name: "lost",
+            relation: Relation::Order { within: 2 },
+            fields: &["queue"],
+            why: "an event found no entry: it is lost, and counted, a cycle after its completion",
+        },
+    ],
+};
+
+/// The block with a name.
+pub fn block(id: &str) -> Option<&'static BlockInfo> {
+    BLOCKS.iter().find(|block| block.id == id)
+}
