@@ -10,6 +10,7 @@
 use crate::itr::Itr;
 use crate::Params;
 use pollproof_regs::ixgbe::{eicr, gpie, ivar, VECTORS};
+use pollproof_sync::switch::bug;
 
 /// Causes, masks and counters of all vectors.
 #[derive(Clone, Debug)]
@@ -222,12 +223,24 @@ impl Irq {
         while left != 0 {
             let vector = left.trailing_zeros();
             left &= left - 1;
-            let zero = self.itr(vector).is_some_and(|itr| itr.is_zero(now_ps));
-            if zero || self.immediate >> vector & 1 != 0 {
+            if self.is_open(vector, now_ps) {
                 return Some(vector);
             }
         }
         None
+    }
+
+    /// Whether moderation lets a vector fire now.
+    #[inline]
+    fn is_open(&self, vector: u32, now_ps: u64) -> bool {
+        let zero = self.itr(vector).is_some_and(|itr| itr.is_zero(now_ps));
+        zero || self.immediate >> vector & 1 != 0
+    }
+
+    /// Whether a vector has something to tell and may fire now, for whoever does not take the
+    /// lowest first.
+    pub fn may_fire(&self, vector: u32, now_ps: u64) -> bool {
+        vector < VECTORS && self.pending() >> vector & 1 != 0 && self.is_open(vector, now_ps)
     }
 
     /// When a vector that waits may fire.
@@ -268,7 +281,7 @@ impl Irq {
         self.sent_other |= mine;
         self.sent_vectors |= bit;
         self.immediate &= !bit;
-        if self.gpie & gpie::EIAME != 0 {
+        if self.gpie & gpie::EIAME != 0 && !bug("M-IRQ-AUTOMASK") {
             self.disable(mine & self.eiam_other, bit & self.eiam_vectors);
         }
         let always = bit & !u64::from(eicr::RTXQ);

@@ -2,6 +2,7 @@
 
 use crate::irq::Irq;
 use pollproof_regs::ixgbe::{eicr, gpie};
+use pollproof_sync::switch::bug;
 
 impl Irq {
     /// IVAR row.
@@ -30,7 +31,8 @@ impl Irq {
     pub fn read_eicr(&mut self) -> u32 {
         let value = self.causes();
         if self.gpie & gpie::OCD != 0 {
-            self.clear(eicr::CLEARED_WITH_OCD, 0);
+            let queues = if bug("M-IRQ-OCD") { u64::from(eicr::RTXQ) } else { 0 };
+            self.clear(eicr::CLEARED_WITH_OCD, queues);
         } else {
             self.clear(eicr::ALL, u64::from(eicr::RTXQ));
         }

@@ -4,6 +4,7 @@
 //! after a quiet time interrupts at once.
 
 use pollproof_regs::ixgbe::eitr;
+use pollproof_sync::switch::bug;
 
 /// The counter of a vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +57,9 @@ impl Itr {
 
     /// The interrupt is asserted: the count starts.
     pub fn asserted(&mut self, now_ps: u64, step_ps: u64) {
+        if bug("M-IRQ-RELOAD") {
+            return;
+        }
         self.zero_ps = now_ps.saturating_add(self.interval_ps(step_ps));
     }
 }

@@ -57,7 +57,7 @@ pub struct BlockInfo {
 }
 
 /// All blocks.
-pub const BLOCKS: &[BlockInfo] = &[MLX4];
+pub const BLOCKS: &[BlockInfo] = &[MLX4, IRQ];
 
 /// Completion and event queues of the ConnectX-3.
 pub const MLX4: BlockInfo = BlockInfo {
@@ -126,6 +126,53 @@ pub const MLX4: BlockInfo = BlockInfo {
             relation: Relation::Order { within: 2 },
             fields: &["queue"],
             why: "an event found no entry: it is lost, and counted, a cycle after its completion",
+        },
+    ],
+};
+
+/// Interrupt causes of the 82599.
+pub const IRQ: BlockInfo = BlockInfo {
+    id: "ixgbe-irq",
+    about: "82599 causes, masks, auto-clear and auto-mask, EITR, MSI-X with pending bits",
+    top: "ixgbe_irq",
+    observables: &[
+        Observable {
+            name: "messages",
+            relation: Relation::Order { within: 2 },
+            fields: &["vector"],
+            why: "MSI-X messages are posted writes: the bus keeps their order",
+        },
+        Observable {
+            name: "fire",
+            relation: Relation::Choice { within: 70 },
+            fields: &["vector", "cycle"],
+            why:
+                "vectors that wait are looked at one a cycle, 64 at most; none may fire before its \
+                  count is 0, and which of several goes first is free",
+        },
+        Observable {
+            name: "turn",
+            relation: Relation::Choice { within: 8 },
+            fields: &["waits"],
+            why: "accesses, causes and masks take turns with each other and with vectors that fire",
+        },
+        Observable {
+            name: "read",
+            relation: Relation::Same,
+            fields: &["offset", "value"],
+            why: "a register read gives the same, and has the same effect",
+        },
+        Observable {
+            name: "causes",
+            relation: Relation::Same,
+            fields: &["EICR", "causes by vector", "EIMS", "enabled vectors", "wanting", "INTx"],
+            why: "the state of the cause logic, every cycle",
+        },
+        Observable {
+            name: "pba",
+            relation: Relation::Same,
+            fields: &["vector", "pending"],
+            why: "the pending bit of one vector a cycle, in turns",
         },
     ],
 };

@@ -48,6 +48,20 @@ pub const PLANTS: &[Plant] = &[
     model("M-CQ-PERIOD", "mlx4-cq", "the period counts from the newest completion"),
     model("M-CQ-BACK", "mlx4-cq", "an older consumer index takes back a newer one"),
     model("M-EQ-TWICE", "mlx4-cq", "an EQ stays armed when it sends its message"),
+    rtl("R-IRQ-RELOAD", "ixgbe-irq", 1, "EITR is not loaded when the vector fires"),
+    rtl("R-IRQ-AUTOMASK", "ixgbe-irq", 2, "a message does not mask its vector (EIAM)"),
+    rtl("R-IRQ-AUTOCLEAR", "ixgbe-irq", 3, "vectors above 15 do not clear themselves"),
+    rtl(
+        "R-IRQ-PENDING",
+        "ixgbe-irq",
+        4,
+        "a message of a masked vector is lost (MSI-X pending bit)",
+    ),
+    rtl("R-IRQ-WDIS", "ixgbe-irq", 5, "a write of EITR never writes the count"),
+    rtl("R-IRQ-OCD", "ixgbe-irq", 6, "a read of EICR clears queues although GPIE.OCD is 1"),
+    model("M-IRQ-RELOAD", "ixgbe-irq", "EITR is not loaded when the vector fires"),
+    model("M-IRQ-AUTOMASK", "ixgbe-irq", "a message does not mask its vector (EIAM)"),
+    model("M-IRQ-OCD", "ixgbe-irq", "a read of EICR clears queues although GPIE.OCD is 1"),
 ];
 
 /// The plant with a name.

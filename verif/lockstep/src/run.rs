@@ -1,8 +1,9 @@
 //! Runs cases of a block, finds the first difference, and writes its waveform.
 
+use crate::blocks::irq::Irqs;
 use crate::blocks::mlx4::Mlx4;
 use crate::blocks::Bench;
-use crate::equivalence::{BlockInfo, MLX4};
+use crate::equivalence::{BlockInfo, IRQ, MLX4};
 use crate::lock::Difference;
 use crate::plants::{Plant, Side};
 use crate::tape::Tape;
@@ -133,6 +134,7 @@ fn one(
     };
     with_bug(switch, || match block.id {
         id if id == MLX4.id => case::<Mlx4>(tape, code, wave),
+        id if id == IRQ.id => case::<Irqs>(tape, code, wave),
         _ => Ended { cycles: 0, compared: 0, difference: None },
     })
 }

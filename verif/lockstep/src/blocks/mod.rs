@@ -1,5 +1,6 @@
 //! The blocks: how each is driven, and what of both sides is put beside each other.
 
+pub mod irq;
 pub mod mlx4;
 
 use crate::lock::Lock;
