@@ -8,7 +8,7 @@ use crate::rx_ring::{RxBuffer, LENGTH_WORD};
 use crate::{Core, RxRing, Traffic};
 use pollproof_events::{emit, Event};
 use pollproof_kapi::DmaAddr;
-use pollproof_netcore::{Frag, Merged, Napi, Page, SkBuff};
+use pollproof_netcore::{Frag, Napi, Page, SkBuff};
 use pollproof_regs::ixgbe_desc::rx;
 use pollproof_sync::Ordering::Relaxed;
 use pollproof_sync::{bug, dma_rmb};
@@ -53,9 +53,9 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
             let napi_id = napi.napi_id();
             let (hash, csum_unnecessary) = skb_fields(&written);
             emit(Event::SkbBuilt { skb: number, flow: hash, len: len as u32 });
-            let (page, frags, merged) = (Some(page), Vec::new(), Merged::default());
-            let skb =
-                SkBuff { number, hash, napi_id, buf, page, len, frags, csum_unnecessary, merged };
+            let mut skb = SkBuff::build(Frag { buf, page: Some(page), offset: 0, len });
+            (skb.number, skb.hash, skb.napi_id) = (number, hash, napi_id);
+            skb.csum_unnecessary = csum_unnecessary;
             up(core, napi, skb, &written);
             if bug("E-30") {
                 decide_late(core, ring);
@@ -147,7 +147,7 @@ fn decide_late(core: &Core, ring: &RxRing) {
 #[cold]
 fn add_part(open: Option<SkBuff>, part: Option<(DmaAddr, Page, usize)>) -> Option<SkBuff> {
     let Some((buf, page, len)) = part else { return open };
-    let frag = Frag { buf, page: Some(page), len };
+    let frag = Frag { buf, page: Some(page), offset: 0, len };
     Some(match open {
         Some(mut skb) => {
             skb.add_rx_frag(frag);

@@ -4,7 +4,7 @@ use crate::poll_end::{PollEnd, PollEndForm};
 use crate::{ArmForm, Cq, CqLock, Mlx4Options, RxRing, FIRST_OOM_TIMER};
 use pollproof_events::{emit, Event};
 use pollproof_kapi::Below;
-use pollproof_netcore::{Merged, Napi, NapiPoll, Net, SkBuff, LL_FLUSH_BUSY, LL_FLUSH_FAILED};
+use pollproof_netcore::{Frag, Napi, NapiPoll, Net, SkBuff, LL_FLUSH_BUSY, LL_FLUSH_FAILED};
 use pollproof_regs::mlx4::db;
 use pollproof_sync::Ordering::Relaxed;
 use pollproof_sync::{bug, cpu, smp_mb, AtomicU32};
@@ -107,17 +107,11 @@ impl RxQueue {
         let Some(buf) = self.ring.take_buf(completion.index) else { return };
         self.below.dma.unmap_buf(buf);
         self.below.dma.hand_up(buf);
-        let skb = SkBuff {
-            number: u64::from(self.cq.cqn) << 32 | u64::from(completion.index),
-            hash: completion.rss_hash,
-            napi_id: napi.napi_id(),
-            buf,
-            page: None,
-            frags: Vec::new(),
-            len: completion.byte_cnt as usize,
-            csum_unnecessary: completion.checksum_ok,
-            merged: Merged::default(),
-        };
+        let len = completion.byte_cnt as usize;
+        let mut skb = SkBuff::build(Frag { buf, page: None, offset: 0, len });
+        skb.number = u64::from(self.cq.cqn) << 32 | u64::from(completion.index);
+        (skb.hash, skb.napi_id) = (completion.rss_hash, napi.napi_id());
+        skb.csum_unnecessary = completion.checksum_ok;
         emit(Event::SkbBuilt { skb: skb.number, flow: skb.hash, len: completion.byte_cnt });
         if completion.error {
             self.net.kfree_skb(skb, "rx_cqe_error");

@@ -5,11 +5,14 @@
 //! docs/FIDELITY.md.
 
 mod busy_loop;
+mod chain;
+mod cost;
 mod gro;
 mod hash;
 mod inet;
 mod list;
 mod ll_poll;
+mod meta;
 mod napi;
 mod netpoll;
 mod page;
@@ -22,9 +25,13 @@ mod task;
 mod threaded;
 
 pub use busy_loop::{BusyPoll, BUSY_POLL_BUDGET};
+pub use chain::SkbChain;
+pub use cost::{RxCosts, L1};
 pub use gro::{segment, Gro, GroOptions, GroResult, Gso, Merged};
 pub use hash::NapiHash;
+pub use list::SkbList;
 pub use ll_poll::{LL_FLUSH_BUSY, LL_FLUSH_FAILED};
+pub use meta::{Ext, Meta};
 pub use napi::{Napi, NapiPoll, NapiState, POLL_WEIGHT};
 pub use page::Page;
 pub use recv::{Received, RecvError};
@@ -32,6 +39,7 @@ pub use skb::{Frag, SkBuff};
 pub use sock::{Endpoint, Family, Flow, Protocol, Sock, SockState};
 pub use socket::{Arrival, Keep, Ledger};
 
+use cost::Cost;
 use pollproof_events::{emit, Event};
 use pollproof_kapi::Below;
 use pollproof_sync::{AtomicU32, Counter, Rcu, RcuForm};
@@ -76,6 +84,8 @@ pub struct NetOptions {
     pub napi_defer_hard_irqs: u32,
     /// GRO, and how many packets go up together; `None` takes each up by itself.
     pub gro: Option<GroOptions>,
+    /// A cache that counts what it misses of packets on their way up.
+    pub l1: Option<L1>,
     /// How long a socket polls for its next packet, microseconds; 0 is not at all:
     /// `net.core.low_latency_poll` (3.11), `net.core.busy_read` (6.12).
     pub busy_poll_us: u64,
@@ -106,6 +116,7 @@ impl Default for NetOptions {
             gro_flush_timeout_ns: 0,
             napi_defer_hard_irqs: 0,
             gro: None,
+            l1: None,
             busy_poll_us: 0,
             busy_poll: BusyPoll::default(),
             netpoll: false,
@@ -141,6 +152,7 @@ pub struct Net {
     lists: Counter,
     /// Packets, merged or not, that the upper layer was called with.
     calls_up: Counter,
+    pub(crate) cost: Cost,
     pub(crate) below: Below,
     softnet: Vec<Softnet>,
     /// What the task of each CPU is asked.
@@ -168,6 +180,7 @@ impl Net {
             busy_poll_rx_packets: AtomicU64::new(0),
             lists: Counter::default(),
             calls_up: Counter::default(),
+            cost: Cost::new(options.l1),
             asked: (0..options.cpus).map(|_| AtomicU32::new(0)).collect(),
             socks: Mutex::new(Vec::new()),
             has_socks: AtomicBool::new(false),

@@ -2,7 +2,7 @@
 //! buffers behind it.
 
 use crate::gro::Merged;
-use crate::Page;
+use crate::{Meta, Page};
 use pollproof_kapi::{Dma, DmaAddr, NoMemory};
 
 /// A received packet on its way up.
@@ -26,6 +26,8 @@ pub struct SkBuff {
     pub csum_unnecessary: bool,
     /// What GRO merged into it.
     pub merged: Merged,
+    /// What it has beside its bytes.
+    pub meta: Meta,
 }
 
 /// A part of a packet in a buffer of its own (`skb_frag_t`).
@@ -35,6 +37,8 @@ pub struct Frag {
     pub buf: DmaAddr,
     /// Page that it is half of.
     pub page: Option<Page>,
+    /// Where its bytes begin in the buffer.
+    pub offset: usize,
     /// Bytes in it.
     pub len: usize,
 }
@@ -53,6 +57,28 @@ impl SkBuff {
             frags: Vec::new(),
             csum_unnecessary: false,
             merged: Merged::default(),
+            meta: Meta::default(),
+        }
+    }
+
+    /// A packet without bytes.
+    pub(crate) fn empty() -> Self {
+        Self::build(Frag { buf: 0, page: None, offset: 0, len: 0 })
+    }
+
+    /// Bytes in the linear area of a packet of fragments.
+    pub(crate) fn linear_len(&self) -> usize {
+        self.meta.area.as_ref().map_or(0, |area| area.linear.len())
+    }
+
+    /// Its first bytes, which are in the first buffer or in a linear area.
+    fn read_head(&self, dma: &dyn Dma, into: &mut [u8]) {
+        match &self.meta.area {
+            Some(area) => {
+                let have = area.linear.len().min(into.len());
+                into[..have].copy_from_slice(&area.linear[..have]);
+            }
+            _ => dma.read_buf(self.buf, 0, into),
         }
     }
 
@@ -71,13 +97,13 @@ impl SkBuff {
     pub(crate) fn read_start(&self, dma: &dyn Dma, into: &mut [u8]) {
         let head = self.head_len().min(into.len());
         let (now, mut later) = into.split_at_mut(head);
-        dma.read_buf(self.buf, 0, now);
+        self.read_head(dma, now);
         for frag in &self.frags {
             if later.is_empty() {
                 return;
             }
             let (now, rest) = later.split_at_mut(frag.len.min(later.len()));
-            dma.read_buf(frag.buf, 0, now);
+            dma.read_buf(frag.buf, frag.offset, now);
             later = rest;
         }
     }
@@ -85,21 +111,23 @@ impl SkBuff {
     /// The bytes of the packet, read from its buffers; of a merged one, the whole.
     pub(crate) fn copy_bits(&self, dma: &dyn Dma) -> Vec<u8> {
         let own = self.copy_own(dma);
-        match &self.merged.0 {
+        let mut bytes = match &self.merged.0 {
             Some(more) => more.bytes(own, dma),
             None => own,
-        }
+        };
+        bytes.drain(..usize::from(self.meta.pulled).min(bytes.len()));
+        bytes
     }
 
     /// Its own bytes, without what was merged into it.
     pub(crate) fn copy_own(&self, dma: &dyn Dma) -> Vec<u8> {
         let room = dma.buf_len();
         let mut bytes = vec![0; self.head_len().min(room)];
-        dma.read_buf(self.buf, 0, &mut bytes);
+        self.read_head(dma, &mut bytes);
         for frag in &self.frags {
             let from = bytes.len();
             bytes.resize(from + frag.len.min(room), 0);
-            dma.read_buf(frag.buf, 0, &mut bytes[from..]);
+            dma.read_buf(frag.buf, frag.offset, &mut bytes[from..]);
         }
         bytes
     }
@@ -111,16 +139,17 @@ impl SkBuff {
             number: self.number,
             hash: self.hash,
             napi_id: self.napi_id,
-            buf: copy_buf(dma, self.buf, self.head_len())?,
+            buf: copy_buf(dma, self.buf, 0, self.head_len())?,
             page: None,
             len: self.head_len(),
-            frags: Vec::new(),
+            frags: Vec::with_capacity(self.frags.len()),
             csum_unnecessary: self.csum_unnecessary,
             merged: Merged::default(),
+            meta: Meta::default(),
         };
         for frag in &self.frags {
-            match copy_buf(dma, frag.buf, frag.len) {
-                Ok(buf) => copy.add_rx_frag(Frag { buf, page: None, len: frag.len }),
+            match copy_buf(dma, frag.buf, frag.offset, frag.len) {
+                Ok(buf) => copy.add_rx_frag(Frag { buf, page: None, offset: 0, len: frag.len }),
                 Err(no_memory) => {
                     copy.release(dma);
                     return Err(no_memory);
@@ -133,21 +162,44 @@ impl SkBuff {
     /// Gives all buffers back; nothing but to drop it is left to do.
     #[inline(always)]
     pub(crate) fn release(&self, dma: &dyn Dma) {
-        release(dma, self.buf, self.page.as_ref());
-        for frag in &self.frags {
-            release(dma, frag.buf, frag.page.as_ref());
+        self.release_own(dma);
+        if self.merged.0.is_some() || self.meta.ext.is_some() {
+            self.release_rest(dma);
         }
-        if let Some(more) = &self.merged.0 {
-            more.merged.iter().for_each(|(skb, _)| skb.release(dma));
+    }
+
+    #[inline(always)]
+    fn release_own(&self, dma: &dyn Dma) {
+        if self.buf != 0 {
+            release(dma, self.buf, self.page.as_ref());
+        }
+        for frag in &self.frags {
+            release_frag(frag, dma);
+        }
+    }
+
+    /// What is merged into it, and references: all in its own manner.
+    #[inline(never)]
+    fn release_rest(&self, dma: &dyn Dma) {
+        let pool = self.meta.pp_recycle();
+        self.meta.release(pool);
+        for skb in self.merged() {
+            skb.release_own(dma);
+            skb.meta.release(pool);
         }
     }
 }
 
+/// The stack is done with a fragment.
+pub(crate) fn release_frag(frag: &Frag, dma: &dyn Dma) {
+    release(dma, frag.buf, frag.page.as_ref());
+}
+
 /// A buffer of the stack with the same bytes.
-fn copy_buf(dma: &dyn Dma, from: DmaAddr, len: usize) -> Result<DmaAddr, NoMemory> {
+fn copy_buf(dma: &dyn Dma, from: DmaAddr, offset: usize, len: usize) -> Result<DmaAddr, NoMemory> {
     let to = dma.alloc_buf()?;
     let mut bytes = vec![0; len.min(dma.buf_len())];
-    dma.read_buf(from, 0, &mut bytes);
+    dma.read_buf(from, offset, &mut bytes);
     dma.write_buf(to, 0, &bytes);
     dma.hand_up(to);
     Ok(to)

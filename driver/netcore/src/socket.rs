@@ -6,7 +6,7 @@
 
 use crate::inet::Refused;
 use crate::{lock, segment, Net, SkBuff};
-use pollproof_events::{emit, Event, SkbEnd};
+use pollproof_events::{emit, sum_of, Event, SkbEnd, SkbStep};
 use pollproof_sync::{cpu, Counter, Private};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -86,6 +86,20 @@ impl Net {
     /// (`NET_RX_DROP`).
     #[inline(always)]
     pub(crate) fn netif_receive_skb(&self, skb: SkBuff) -> bool {
+        // Core, network protocol, transport.
+        const LAYERS: u64 = 3;
+        self.cost.calls.add(LAYERS);
+        (0..LAYERS).for_each(|_| self.cost.touch(&skb));
+        self.check_link(&skb, "netif_receive_skb");
+        self.finish_receive(skb)
+    }
+
+    /// The end of the way up.
+    #[inline(always)]
+    pub(crate) fn finish_receive(&self, mut skb: SkBuff) -> bool {
+        if skb.meta.ext.is_some() {
+            skb_orphan(&mut skb);
+        }
         if skb.is_merged() {
             return self.receive_merged(skb);
         }
@@ -175,6 +189,9 @@ impl Net {
             let same = came == parts && gso.segs as usize == parts.len();
             emit(Event::GsoSplit { skb: skb.number, segs: gso.segs, same });
         }
+        for (read, bytes) in skb.identities().zip(&parts) {
+            emit(Event::Skb(SkbStep::Read { skb: read.0, sum: sum_of(bytes) }));
+        }
         let identities = skb.identities().zip(parts);
         lock(&self.ledger.arrivals).extend(identities.map(|((number, socket, napi_id), bytes)| {
             Arrival { socket, number, time_ns, napi_id, bytes }
@@ -228,4 +245,11 @@ impl Net {
     pub fn kfree_skb_unfinished(&self, skb: SkBuff) {
         skb.release(&*self.below.dma);
     }
+}
+
+/// `skb_orphan`, of a packet and of all that are in it: the sender's charge ends here.
+#[cold]
+fn skb_orphan(skb: &mut SkBuff) {
+    skb.meta.orphan(skb.number);
+    skb.merged_mut().for_each(|skb| skb.meta.orphan(skb.number));
 }

@@ -1,5 +1,6 @@
 //! The events, in the order a frame meets them; the corridors refill, rearm, complete follow.
 
+use crate::packet::SkbStep;
 use crate::sched::Sched;
 use crate::state::{
     List, NapiStep, Owner, PortState, RestCq, RestDevice, RestTx, SkbEnd, TailRing, What,
@@ -441,6 +442,8 @@ pub enum Event {
     },
     /// A packet scheduler or one of its timers did something.
     Sched(Sched),
+    /// Something happened to a packet on its way up.
+    Skb(SkbStep),
     // Rest.
     /// GRO holds a packet: by itself, or merged into one that it holds.
     GroHeld {

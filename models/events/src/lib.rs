@@ -5,11 +5,13 @@
 //! floor that both stand on. It holds data and the recorder, no behaviour.
 
 mod event;
+mod packet;
 mod recorder;
 mod sched;
 mod state;
 
 pub use event::{CqId, Event, NapiId, RingId, INTX};
+pub use packet::{sum_of, Link, SkbStep};
 pub use recorder::{emit, is_recording, record, set_time_ps, with_visitor, Record, Visitor};
 pub use sched::{
     HrtimerId, QdiscCounts, QdiscId, QdiscPacket, QdiscPromise, Sched, NEVER, NO_FLOW_WAITS,

@@ -195,21 +195,50 @@ pub fn committed() -> Vec<Packet> {
 
 /// One TCP train a flow, `flows` of them in turns, `count` full segments of `payload` bytes in all.
 pub fn in_turns(flows: u16, count: usize, payload: usize) -> Vec<Packet> {
-    let flow = |number| Flow {
+    let mut all: Vec<Flow> = (0..flows.max(1)).map(|n| plain(n, payload)).collect();
+    let packet = |n: usize| {
+        let at = n % all.len();
+        Packet { time_ns: GAP_NS * n as u64, bytes: all[at].packet(Kind::Plain).into() }
+    };
+    (0..count).map(packet).collect()
+}
+
+/// A TCP flow, packet by packet.
+pub struct Maker(Flow);
+
+impl Maker {
+    /// A flow of its own for each number, with segments of so many bytes.
+    pub fn new(number: u16, size: usize) -> Self {
+        Self(plain(number, size))
+    }
+
+    /// A segment that follows the one before.
+    pub fn data(&mut self) -> Vec<u8> {
+        self.0.packet(Kind::Plain)
+    }
+
+    /// The same with PSH.
+    pub fn push(&mut self) -> Vec<u8> {
+        self.0.packet(Kind::Push)
+    }
+
+    /// An acknowledgement without data.
+    pub fn ack(&mut self) -> Vec<u8> {
+        self.0.packet(Kind::Ack)
+    }
+}
+
+/// TCP over IPv4 with nothing odd about it.
+fn plain(number: u16, size: usize) -> Flow {
+    Flow {
         number,
         is_v6: false,
         vlan: None,
         stamps: false,
         fixed_id: false,
         is_udp: false,
-        size: payload,
+        size,
         seq: 1,
         id: 1,
-    };
-    let mut all: Vec<Flow> = (0..flows.max(1)).map(flow).collect();
-    let packet = |n: usize| {
-        let at = n % all.len();
-        Packet { time_ns: GAP_NS * n as u64, bytes: all[at].packet(Kind::Plain).into() }
-    };
-    (0..count).map(packet).collect()
+    }
 }

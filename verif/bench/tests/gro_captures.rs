@@ -27,7 +27,7 @@ fn the_committed_flows_are_those_of_the_generator() {
 }
 
 const fn gro(udp: bool, normal_batch: u32) -> Option<GroOptions> {
-    Some(GroOptions { udp, normal_batch })
+    Some(GroOptions::new(udp, normal_batch))
 }
 
 /// A run that must be clean.

@@ -49,7 +49,7 @@ fn first_broken(kinds: &[Packet], len_max: u32) -> (Option<String>, u64) {
             let (plain, _) = run(None, 64, &packets);
             for (weight, normal_batch) in [(1, 8), (2, 1), (3, 3), (64, 8)] {
                 tried += 1;
-                let gro = GroOptions { udp: true, normal_batch };
+                let gro = GroOptions::new(true, normal_batch);
                 let (got, broken) = run(Some(gro), weight, &packets);
                 if !broken.is_empty() || got != plain {
                     let same = if got == plain { "the same" } else { "something else" };

@@ -6,7 +6,7 @@ use pollproof_events::{record, What};
 use pollproof_hostmem::{Config, SharedMem};
 use pollproof_kapi::{Below, Dma};
 use pollproof_netcore::{
-    Endpoint, Era, Family, Flow, Merged, Napi, NapiPoll, Net, NetOptions, Protocol, RecvError,
+    Endpoint, Era, Family, Flow, Frag, Napi, NapiPoll, Net, NetOptions, Protocol, RecvError,
     SkBuff, Sock, SockState,
 };
 use pollproof_rules::Judge;
@@ -133,17 +133,9 @@ impl House {
         self.host.unmap_buf(buf);
         self.host.hand_up(buf);
         self.number += 1;
-        SkBuff {
-            number: self.number,
-            hash: 1,
-            napi_id: 0,
-            buf,
-            page: None,
-            len: bytes.len(),
-            frags: Vec::new(),
-            csum_unnecessary: true,
-            merged: Merged::default(),
-        }
+        let mut skb = SkBuff::build(Frag { buf, page: None, offset: 0, len: bytes.len() });
+        (skb.number, skb.hash, skb.csum_unnecessary) = (self.number, 1, true);
+        skb
     }
 
     /// A packet waits in the device.

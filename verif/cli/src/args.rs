@@ -208,6 +208,8 @@ pub enum Bench {
     Timed,
     /// A paced packet through fq, with up to a million flows.
     Fq,
+    /// A packet in memory through GRO to its socket, with batches and without.
+    Gro,
 }
 
 /// `figures`.

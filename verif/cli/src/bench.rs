@@ -5,11 +5,16 @@ use crate::args::{Bench, BenchArgs, Format};
 use crate::bench_timed;
 use crate::exit;
 use crate::progress::{cpu_seconds, Progress};
+use crate::run;
+use pollproof_bench::flows::in_turns;
 use pollproof_bench::rates::{rate, Rate, HASH, STATE_LOCK};
+use pollproof_bench::replay::ns_per_packet;
 use pollproof_bench::scenario::{EngineKind, Scenario};
+use pollproof_bench::{GroOptions, NetOptions};
 use pollproof_bugs::scenarios::{DEL_FREE_2, LOCK_3};
 use pollproof_figures::speed;
 use pollproof_report::{table, BenchJson, BenchResultJson, SCHEMA_VERSION};
+use pollproof_wire::read_file;
 
 /// The lock of three threads and a hash with two RCU readers: bare, and as part of the house.
 const SCENARIOS: [&Scenario; 4] = [&STATE_LOCK, &HASH, &LOCK_3, &DEL_FREE_2];
@@ -41,6 +46,13 @@ pub fn bench(args: &BenchArgs, quiet: bool) -> anyhow::Result<u8> {
         }
         results.extend(rows);
     }
+    if wants(Bench::Gro) {
+        let rows = gro(args, &mut progress)?;
+        if args.format == Format::Text {
+            bench_timed::print(&rows, &[]);
+        }
+        results.extend(rows);
+    }
     if args.format == Format::Json {
         let json = BenchJson { schema_version: SCHEMA_VERSION, results, notes };
         outln!("{}", serde_json::to_string_pretty(&json)?);
@@ -60,6 +72,42 @@ fn fq(args: &BenchArgs, progress: &mut Progress) -> Vec<BenchResultJson> {
     }
     progress.done();
     rows
+}
+
+/// Polls of a full budget.
+const BURST: usize = 64;
+
+/// The committed capture, and trains of some flows in turns: with GRO off, packets taken up one by
+/// one, and in batches of eight; the peer of a batch is one by one.
+fn gro(args: &BenchArgs, progress: &mut Progress) -> anyhow::Result<Vec<BenchResultJson>> {
+    let mut rows = Vec::new();
+    let mut inputs = Vec::new();
+    if let Some(path) = run::committed("tcp_udp.pcap") {
+        inputs.push(("capture".to_owned(), read_file(&path)?.packets));
+    }
+    for flows in [1, 8, 64] {
+        inputs.push((format!("{flows}-flows"), in_turns(flows, 2048, 1448)));
+    }
+    for (name, packets) in inputs {
+        let mut measure = |how: &str, gro| {
+            progress.tell(&format!("gro, {name}, {how}"));
+            let options = NetOptions { gro, ..NetOptions::default() };
+            ns_per_packet(&options, &packets, BURST, args.cpu_seconds, &cpu_seconds)
+        };
+        let off = measure("off", None);
+        let one = measure("one by one", Some(GroOptions::new(false, 1)));
+        let batch = measure("batched", Some(GroOptions::new(false, 8)));
+        let unit = "CPU-ns/packet";
+        for (how, value, peer, peer_value) in
+            [("off", off, "", 0.0), ("on", one, "off", off), ("batched", batch, "on", one)]
+        {
+            let ratio = if peer_value > 0.0 { value / peer_value } else { 0.0 };
+            let id = format!("gro/{name}/{how}");
+            rows.push(BenchResultJson { id, value, unit, peer, peer_value, ratio });
+        }
+    }
+    progress.done();
+    Ok(rows)
 }
 
 fn explore(args: &BenchArgs, progress: &mut Progress) -> Vec<Row> {

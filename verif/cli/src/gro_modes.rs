@@ -11,6 +11,14 @@ const MODES: [(GroMode, &str); 3] =
 /// A count with its name.
 type Count = (&'static str, fn(&TimedReport) -> u64);
 
+/// What it took to get packets up, for each that was delivered.
+const COSTS: [Count; 4] = [
+    ("list operations", |r| r.costs.list_ops),
+    ("calls between layers", |r| r.costs.calls),
+    ("cache lines touched", |r| r.costs.lines),
+    ("  that were missing", |r| r.costs.misses),
+];
+
 /// Counts of a run that are shown.
 const COUNTS: [Count; 4] = [
     ("delivered", |r| r.delivered),
@@ -33,7 +41,17 @@ pub fn show(args: &RunArgs) -> anyhow::Result<bool> {
         };
         std::iter::once((*what).to_owned()).chain(runs.iter().map(cell)).collect::<Vec<_>>()
     };
-    outln!("\n{}", table(&head, &COUNTS.iter().map(row).collect::<Vec<_>>()));
+    let cost = |(what, of): &Count| {
+        let cell = |run: &CaptureReport| match &run.judged.outcome {
+            Ok(report) => format!("{:.2}", report.per_packet(of(report))),
+            Err(_) => "-".to_owned(),
+        };
+        std::iter::once((*what).to_owned()).chain(runs.iter().map(cell)).collect::<Vec<_>>()
+    };
+    let mut rows: Vec<Vec<String>> = COUNTS.iter().map(row).collect();
+    rows.push(vec!["for each packet:".into(), String::new(), String::new(), String::new()]);
+    rows.extend(COSTS.iter().map(cost));
+    outln!("\n{}", table(&head, &rows));
     let mut well = true;
     for (run, (_, name)) in runs.iter().zip(MODES) {
         if let Some(finding) = run.judged.findings.first() {

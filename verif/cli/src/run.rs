@@ -29,7 +29,7 @@ const BUSY_POLL_MAX_US: u64 = 1_000_000;
 const QUEUES: [u32; 3] = [1, 4, 16];
 
 /// A capture in the repository, where the binary can still find it.
-fn committed(name: &str) -> Option<PathBuf> {
+pub fn committed(name: &str) -> Option<PathBuf> {
     let beside_sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
     let here = Path::new("testdata").join(name);
     [here, beside_sources].into_iter().find(|path| path.exists())
@@ -151,9 +151,9 @@ pub fn run_nic(args: &RunArgs, mode: GroMode) -> anyhow::Result<CaptureReport> {
         "mlx4" if !queues.is_power_of_two() || queues > 64 => {
             bail!("--queues {queues}: must be a power of two up to 64")
         }
-        "mlx4" => run_capture(&args.pcap, &mlx4(queues, us, seed).with_gro(gro)),
+        "mlx4" => run_capture(&args.pcap, &mlx4(queues, us, seed).with_gro(gro).counting_lines()),
         "ixgbe" if !(1..=16).contains(&queues) => bail!("--queues {queues}: must be 1 to 16"),
-        "ixgbe" => run_capture(&args.pcap, &ixgbe(queues, us, seed).with_gro(gro)),
+        "ixgbe" => run_capture(&args.pcap, &ixgbe(queues, us, seed).with_gro(gro).counting_lines()),
         nic => bail!("--nic {nic}: unknown NIC; this version knows mlx4 and ixgbe"),
     };
     report.map_err(|error| anyhow!("{error}"))

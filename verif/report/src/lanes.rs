@@ -1,6 +1,6 @@
 //! Events as columns: one lane a room of the house, one line an event.
 
-use crate::sched;
+use crate::{packet, sched};
 use pollproof_events::{Event, List, NapiStep, Owner, Record};
 
 /// A room of the house, in the order in which a frame meets them.
@@ -133,6 +133,7 @@ pub fn text(event: &Event) -> String {
         Port { state, .. } => format!("port is {state:?}"),
         FunctionRemoved => "the function leaves the bus".into(),
         Sched(ref event) => sched::text(event),
+        Skb(ref step) => packet::text(step),
         TimerStart { delay_ns, .. } => format!("timer in {delay_ns} ns"),
         TimerFired { .. } => "timer fires".into(),
         TimeSqueeze { cpu } => format!("CPU {cpu} runs out of budget"),

@@ -3,6 +3,7 @@
 mod finding;
 mod json;
 mod lanes;
+mod packet;
 mod sched;
 mod table;
 

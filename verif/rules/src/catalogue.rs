@@ -1,5 +1,6 @@
 //! What each rule says of itself: the source of docs/RULES.md and of `pollproof explain`.
 
+use crate::catalogue_packets as packets;
 use crate::RuleInfo;
 
 const RACE: &str = "enforced by the engine's race detector; a run without an engine can not see it";
@@ -121,27 +122,11 @@ pub const CATALOGUE: &[RuleInfo] = &[
         blind_spots: "For a flow that the scheduler paces only that it waits no less.",
         must_reach: &["waits"],
     },
-    RuleInfo {
-        id: "GRO-BATCH",
-        sentence: "No more packets wait for a full batch than a batch has.",
-        source: "Linux net/core/gro.c (6.12), gro_normal_one(): the batch counts segments",
-        blind_spots: "Looks when a batch goes up; what never does is GRO-FLUSH's.",
-        must_reach: &["up"],
-    },
-    RuleInfo {
-        id: "GRO-FLUSH",
-        sentence: "Nothing is held by GRO, or waits for a full batch, when nobody comes for it.",
-        source: "Linux net/core/dev.c (6.12), napi_complete_done(); 605108acfe62",
-        blind_spots: "Judged at rest alone; how long a packet was held before is not.",
-        must_reach: &["rest"],
-    },
-    RuleInfo {
-        id: "GRO-ROUND-TRIP",
-        sentence: "What GRO merged is taken apart into the packets that came, byte for byte.",
-        source: "Linux net/core/gro.c, net/ipv4/tcp_offload.c, udp_offload.c (6.12)",
-        blind_spots: "Looks where the ledger keeps bytes.",
-        must_reach: &["merged"],
-    },
+    packets::GRO_BATCH,
+    packets::GRO_EXCLUSIVE,
+    packets::GRO_FLUSH,
+    packets::GRO_LATENCY,
+    packets::GRO_ROUND_TRIP,
     RuleInfo {
         id: "HANG-SOUND",
         sentence: "A transmit ring is declared hung if something waits in it and neither a \
@@ -174,6 +159,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
                       SINGLE-CONSUMER, by the race detector.",
         must_reach: &[],
     },
+    packets::LIST_INTEGRITY,
     RuleInfo {
         id: "LISTED-MEANS-OWNED",
         sentence: "A context is put on a poll list, and completed, only while somebody owns it.",
@@ -277,15 +263,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
         blind_spots: "None known.",
         must_reach: &[],
     },
-    RuleInfo {
-        id: "PAYLOAD-FIDELITY",
-        sentence: "What arrives at a socket is a frame that came in, byte for byte, and in order \
-                   in its flow.",
-        source: "Our own; the capture that was sent",
-        blind_spots: "Compared in capture runs alone, with what reached the port: a fault on the \
-                      wire is not the house's. Flows are told apart as for FLOW-ORDER.",
-        must_reach: &[],
-    },
+    packets::PAYLOAD_FIDELITY,
     RuleInfo {
         id: "PORT-LIFECYCLE",
         sentence: "A port is probed, then up and down in turn, reset only while it is down, and \
@@ -356,6 +334,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
                       quantum and three more; the flow may be slower by a twentieth.",
         must_reach: &["paced"],
     },
+    packets::REF_BALANCE,
     RuleInfo {
         id: "REMOVAL-FENCE",
         sentence: "A driver finds out by a few reads that its device is gone, and touches no \
@@ -381,6 +360,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
                       lands later is BUFFER-OWNERSHIP's. Needs a driver that tells of its resets.",
         must_reach: &["reset"],
     },
+    packets::RETURN_TRUTH,
     RuleInfo {
         id: "RING-ARITHMETIC",
         sentence: "0 <= producer - consumer <= size on every ring; no CQ or EQ overruns; what is \
@@ -417,6 +397,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
                       the race detector, which looks at happens-before, shows it in any order.",
         must_reach: &["polled"],
     },
+    packets::SKB_OWNER,
     RuleInfo {
         id: "SLACK-BOUND",
         sentence: "A timer fires, and a packet leaves, at most as many slacks after its time as \

@@ -6,6 +6,7 @@
 //! the engine's race detector or by the run-time context; they are listed here with the rest.
 
 mod catalogue;
+mod catalogue_packets;
 mod judge;
 mod map;
 mod rule;

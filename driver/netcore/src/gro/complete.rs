@@ -54,6 +54,11 @@ impl SkBuff {
         self.merged.0.iter().flat_map(|more| &more.merged).map(|(skb, _)| skb)
     }
 
+    /// The same, to be changed.
+    pub(crate) fn merged_mut(&mut self) -> impl Iterator<Item = &mut Self> {
+        self.merged.0.iter_mut().flat_map(|more| &mut more.merged).map(|(skb, _)| skb)
+    }
+
     /// Number, hash and context of all packets in it.
     pub(crate) fn identities(&self) -> impl Iterator<Item = (u64, u32, u32)> + '_ {
         std::iter::once(self).chain(self.merged()).map(|s| (s.number, s.hash, s.napi_id))
@@ -120,7 +125,7 @@ impl Super {
         let mut bytes = self.headers.clone();
         bytes.extend(first.into_iter().skip(self.headers.len()));
         for (skb, headers) in &self.merged {
-            bytes.extend(skb.copy_bits(dma).into_iter().skip(*headers));
+            bytes.extend(skb.copy_own(dma).into_iter().skip(*headers));
         }
         bytes
     }

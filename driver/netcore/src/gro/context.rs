@@ -5,9 +5,9 @@
 //! All of it is the owner's. The state is taken out while it is worked on, since reading a packet
 //! is seen by engines.
 
-use super::{Completed, Gro, GroResult};
-use crate::{lock, Napi, Net, SkBuff};
-use pollproof_events::{emit, Event};
+use super::{frags, Completed, Gro, GroResult};
+use crate::{lock, Napi, Net, SkBuff, SkbList};
+use pollproof_events::{emit, Event, Link, SkbStep};
 use pollproof_sync::bug;
 
 /// Nanoseconds of a jiffy (HZ = 1000).
@@ -20,26 +20,41 @@ pub struct GroOptions {
     pub udp: bool,
     /// `net.core.gro_normal_batch`: packets that go up together.
     pub normal_batch: u32,
+    /// The first packet is put on a list only when a second one comes: a poll of one packet does
+    /// nothing with lists. Linux has it on a list at once.
+    pub lazy_list: bool,
+}
+
+impl GroOptions {
+    /// With batches of so many.
+    pub const fn new(udp: bool, normal_batch: u32) -> Self {
+        Self { udp, normal_batch, lazy_list: true }
+    }
 }
 
 impl Default for GroOptions {
     fn default() -> Self {
-        Self { udp: false, normal_batch: 8 }
+        Self::new(false, 8)
     }
 }
 
 /// What a context holds.
 #[derive(Default)]
 pub(crate) struct NapiGro {
-    gro: Gro,
+    pub(super) gro: Gro,
     /// `napi->rx_list`.
-    rx_list: Vec<SkBuff>,
+    rx_list: SkbList,
+    /// What would be alone on it.
+    alone: Option<SkBuff>,
     /// `napi->rx_count`: packets in it, merged ones counted.
     rx_count: u32,
     /// What stands in `rx_list`, counted anew, and the same without the last.
     waiting: (u32, u32),
     /// Kept for its memory.
     done: Completed,
+    /// `napi->skb`: a packet that is to be filled, and how often one was used again.
+    pub(super) spare: Option<SkBuff>,
+    pub(super) reused: u64,
 }
 
 impl NapiGro {
@@ -52,6 +67,7 @@ impl Net {
     /// `napi_gro_receive`: the packet is merged, held, or goes up.
     #[inline(always)]
     pub fn napi_gro_receive(&self, napi: &Napi, skb: SkBuff) {
+        self.cost.touch(&skb);
         if self.options.gro.is_none() {
             self.netif_receive_skb(skb);
             return;
@@ -59,26 +75,95 @@ impl Net {
         self.gro_receive(napi, skb);
     }
 
+    /// `skb_unshare`: GRO writes into packets, so they must be ours alone.
+    #[cold]
+    fn unshare(&self, mut skb: SkBuff) -> Option<SkBuff> {
+        let cloned = |skb: &SkBuff| skb.meta.ext.as_ref().is_some_and(|e| e.cloned);
+        if cloned(&skb) && !bug("D-5") {
+            let copy = skb.skb_copy(&*self.below.dma);
+            let Ok(copy) = copy else {
+                self.kfree_skb(skb, "skb_unshare");
+                return None;
+            };
+            skb.release(&*self.below.dma);
+            skb = copy;
+        }
+        let exclusive = !cloned(&skb);
+        emit(Event::Skb(SkbStep::Enters { skb: skb.number, exclusive }));
+        Some(skb)
+    }
+
     #[inline(never)]
-    fn gro_receive(&self, napi: &Napi, skb: SkBuff) {
+    pub(super) fn gro_receive(&self, napi: &Napi, mut skb: SkBuff) -> GroResult {
+        if skb.meta.ext.is_some() {
+            match self.unshare(skb) {
+                Some(ours) => skb = ours,
+                None => return GroResult::Normal,
+            }
+        }
         let number = skb.number;
+        let of_frags = skb.is_of_frags();
         let Some(mut state) = self.gro_take(napi) else {
             // Somebody else is in here, which SINGLE-CONSUMER tells of.
             self.netif_receive_skb(skb);
-            return;
+            return GroResult::Normal;
         };
         let jiffies = self.below.clock.now_ns() / JIFFY_NS;
         let dma = &*self.below.dma;
+        self.cost.touch(&skb);
         let (result, skb) = state.gro.receive(skb, dma, jiffies, &mut state.done);
+        self.cost.list_ops.add(u64::from(result == GroResult::Held));
+        tell_held(napi, number, result);
         self.gro_complete(napi, &mut state);
-        if result != GroResult::Normal {
-            let merged = result == GroResult::Merged;
-            emit(Event::GroHeld { napi: napi.slot, skb: number, merged });
+        if result == GroResult::Merged {
+            frags::reuse(&mut state, of_frags);
         }
-        if let Some(skb) = skb {
+        if let Some(mut skb) = skb {
+            Self::napi_frags_finish(&mut skb);
             self.gro_normal_one(napi, &mut state, skb);
         }
         self.gro_put(napi, state);
+        result
+    }
+
+    /// `napi_gro_receive_list` of the series of 2018: packets that were prepared before go through
+    /// GRO one by one. What is not merged gathers in a list, which goes up before anything is held
+    /// or merged. Gives the number that were kept.
+    pub fn napi_gro_receive_list(&self, napi: &Napi, list: &mut SkbList) -> u32 {
+        let (mut up, mut kept) = (SkbList::default(), 0);
+        for mut skb in list.drain() {
+            self.cost.list_ops.add(1);
+            skb.meta.link = Link::Null;
+            let Some(mut state) = self.gro_take(napi) else { continue };
+            let (number, of_frags) = (skb.number, skb.is_of_frags());
+            let jiffies = self.below.clock.now_ns() / JIFFY_NS;
+            let (result, skb) = state.gro.receive(skb, &*self.below.dma, jiffies, &mut state.done);
+            tell_held(napi, number, result);
+            // What is completed goes up at once; what waits in the list is of other flows.
+            let done = std::mem::take(&mut state.done);
+            if result == GroResult::Merged {
+                frags::reuse(&mut state, of_frags);
+            }
+            self.gro_put(napi, state);
+            for skb in done {
+                self.netif_receive_skb(skb);
+            }
+            if let Some(mut skb) = skb {
+                if !bug("D-26") {
+                    Self::napi_frags_finish(&mut skb);
+                }
+                self.list_add_tail(&mut up, skb);
+                continue;
+            }
+            kept += self.netif_receive_skb_list(&mut up) + 1;
+        }
+        kept + self.netif_receive_skb_list(&mut up)
+    }
+
+    /// Packets whose `struct sk_buff` was used again; only when nothing runs.
+    pub fn gro_reused(&self, napi: &Napi) -> u64 {
+        let reused = |gro: &mut Option<Box<NapiGro>>| gro.as_ref().map_or(0, |g| g.reused);
+        napi.gro.with(reused).unwrap_or(0)
     }
 
     fn gro_take(&self, napi: &Napi) -> Option<Box<NapiGro>> {
@@ -92,6 +177,7 @@ impl Net {
     /// What is completed joins what goes up, behind those of its flow that are there already.
     fn gro_complete(&self, napi: &Napi, state: &mut NapiGro) {
         let mut done = std::mem::take(&mut state.done);
+        self.cost.list_ops.add(done.len() as u64);
         for skb in done.drain(..) {
             if bug("D-1") {
                 self.netif_receive_skb(skb);
@@ -105,7 +191,15 @@ impl Net {
     /// `gro_normal_one`: the batch is full when it has so many packets, as the wire counts them.
     fn gro_normal_one(&self, napi: &Napi, state: &mut NapiGro, skb: SkBuff) {
         let segs = skb.gso().map_or(1, |gso| gso.segs);
-        state.rx_list.push(skb);
+        let lazy = self.options.gro.is_some_and(|gro| gro.lazy_list);
+        match state.alone.take() {
+            None if lazy && state.rx_list.is_empty() => state.alone = Some(skb),
+            first => {
+                for skb in first.into_iter().chain([skb]) {
+                    self.list_add_tail(&mut state.rx_list, skb);
+                }
+            }
+        }
         state.rx_count += if bug("GRO-SEGS") { 1 } else { segs };
         state.waiting = (state.waiting.0 + segs, state.waiting.0);
         let batch = self.options.gro.map_or(1, |gro| gro.normal_batch);
@@ -117,17 +211,24 @@ impl Net {
     fn gro_up(&self, napi: &Napi, state: &mut NapiGro) {
         state.rx_count = 0;
         let (packets, before_last) = std::mem::take(&mut state.waiting);
-        if !state.rx_list.is_empty() {
-            let batch = self.options.gro.map_or(1, |gro| gro.normal_batch);
-            emit(Event::GroUp { napi: napi.slot, packets, before_last, batch });
-            let mut list = std::mem::take(&mut state.rx_list);
-            self.netif_receive_skb_list(&mut list);
-            state.rx_list = list;
+        let alone = state.alone.take();
+        if alone.is_none() && state.rx_list.is_empty() {
+            return;
+        }
+        let batch = self.options.gro.map_or(1, |gro| gro.normal_batch);
+        emit(Event::GroUp { napi: napi.slot, packets, before_last, batch });
+        match alone {
+            Some(skb) => {
+                self.netif_receive_skb(skb);
+            }
+            None => {
+                self.netif_receive_skb_list(&mut state.rx_list);
+            }
         }
     }
 
     /// `gro_normal_list`: what waits for a full batch goes up now.
-    pub(crate) fn gro_normal_list(&self, napi: &Napi) {
+    pub fn gro_normal_list(&self, napi: &Napi) {
         if let Some(mut state) = self.gro_take(napi) {
             self.gro_up(napi, &mut state);
             self.gro_put(napi, state);
@@ -167,7 +268,7 @@ impl Net {
     }
 
     /// `napi_gro_flush`: all, or what was not first held in this jiffy.
-    pub(crate) fn napi_gro_flush(&self, napi: &Napi, flush_old: bool) {
+    pub fn napi_gro_flush(&self, napi: &Napi, flush_old: bool) {
         let Some(mut state) = self.gro_take(napi) else { return };
         let jiffies = self.below.clock.now_ns() / JIFFY_NS;
         state.gro.flush(flush_old.then_some(jiffies), &mut state.done);
@@ -187,7 +288,16 @@ impl Net {
     pub(crate) fn flush_gro_hash(&self, napi: &Napi) {
         let Some(mut state) = self.gro_take(napi) else { return };
         state.gro.flush(None, &mut state.done);
-        let held = state.rx_list.drain(..).chain(state.done.drain(..));
+        let NapiGro { alone, rx_list, done, .. } = &mut *state;
+        let held = alone.take().into_iter().chain(rx_list.drain()).chain(done.drain(..));
         held.for_each(|skb| self.kfree_skb(skb, "gro_flush"));
+    }
+}
+
+/// Held, or part of what is held.
+fn tell_held(napi: &Napi, skb: u64, result: GroResult) {
+    if result != GroResult::Normal {
+        let merged = result == GroResult::Merged;
+        emit(Event::GroHeld { napi: napi.slot, skb, merged });
     }
 }

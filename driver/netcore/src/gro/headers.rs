@@ -7,6 +7,7 @@
 use pollproof_kapi::Dma;
 
 use crate::SkBuff;
+use pollproof_sync::bug;
 
 pub(crate) const ETH_HLEN: usize = 14;
 const VLAN_HLEN: usize = 4;
@@ -72,7 +73,17 @@ impl Headers {
         let mut bytes = [0; HEADERS_MAX];
         let have = skb.len.min(HEADERS_MAX);
         skb.read_start(dma, &mut bytes[..have]);
-        Self::parse(bytes, have, skb.len)
+        let headers = Self::parse(bytes, have, skb.len)?;
+        if bug("D-8") && headers.proto == IPPROTO_UDP && skb.is_of_frags() {
+            // As if the header stood in the linear area already: what stands there is older.
+            let at = headers.transport_at();
+            let left = skb.meta.area.as_ref().and_then(|a| a.left.get(at..at + 8));
+            if let Some(left) = left {
+                bytes[at..at + 8].copy_from_slice(left);
+            }
+            return Some(Self { bytes, ..headers });
+        }
+        Some(headers)
     }
 
     fn parse(bytes: [u8; HEADERS_MAX], have: usize, len: usize) -> Option<Self> {
@@ -111,6 +122,11 @@ impl Headers {
     }
 
     /// All headers.
+    pub fn all(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.end)]
+    }
+
+    /// The same, to be changed.
     pub fn all_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..usize::from(self.end)]
     }

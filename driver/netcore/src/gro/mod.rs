@@ -4,12 +4,16 @@
 //! Packets of a flow that follow each other are held and merged until something ends the flow's
 //! run. What is merged can be taken apart again, byte for byte ([`segment`]).
 //!
+//! Headers of packets that come as fragments move to the linear area when a packet is held or goes
+//! up (`gro_pull_from_frag0`).
+//!
 //! Left out: tunnels, IPv6 extension headers, `CHECKSUM_COMPLETE`, packets that are merged before
 //! they come here (hardware), fraglist GRO, sockets that ask for UDP GRO (a switch of the core
 //! stands for them), limits above 64 KiB.
 
 mod complete;
 mod context;
+mod frags;
 mod headers;
 
 pub use complete::{segment, Gso, Merged};
@@ -19,6 +23,7 @@ use headers::Headers;
 
 use crate::SkBuff;
 use headers::{be16, csum, flag, IPPROTO_TCP};
+use pollproof_events::Link;
 use pollproof_kapi::Dma;
 use pollproof_sync::bug;
 use std::collections::VecDeque;
@@ -64,6 +69,9 @@ pub struct Gro {
     buckets: [VecDeque<Held>; BUCKETS],
     /// Also UDP.
     udp: bool,
+    /// Headers of the packet that was merged last, of those that come as fragments: they stay in
+    /// the linear area that it leaves.
+    left: Vec<u8>,
 }
 
 /// Completed packets, in the order in which they go up.
@@ -89,22 +97,29 @@ impl Gro {
     /// completed on the way, which goes up before it.
     pub(crate) fn receive(
         &mut self,
-        skb: SkBuff,
+        mut skb: SkBuff,
         dma: &dyn Dma,
         jiffies: u64,
         done: &mut Completed,
     ) -> (GroResult, Option<SkBuff>) {
         let headers = Headers::read(&skb, dma).filter(|h| h.proto == IPPROTO_TCP || self.udp);
         let Some(headers) = headers else { return (GroResult::Normal, Some(skb)) };
+        if skb.is_of_frags() {
+            skb.pull_from_frag0(headers.len().saturating_sub(skb.linear_len()), dma);
+        }
         let bucket = &mut self.buckets[skb.hash as usize % BUCKETS];
         let found = bucket.iter().position(|p| p.headers.same_flow(&headers));
         let good = !headers.flush && checksum_is_good(&skb, &headers, dma);
         let says = match found.and_then(|at| bucket.get(at)) {
-            Some(p) if good => p.meets(&headers),
+            Some(p) if good => p.meets(&headers, &skb),
             _ => Meeting::alone(&headers, good),
         };
         if let Some(at) = found {
             if says.merges {
+                if skb.is_of_frags() {
+                    self.left.clear();
+                    self.left.extend_from_slice(headers.all());
+                }
                 if let Some(p) = bucket.get_mut(at) {
                     p.merge(skb, &headers);
                 }
@@ -166,18 +181,20 @@ fn ends_run(headers: &Headers, mss: usize) -> bool {
 }
 
 impl Held {
-    fn new(skb: SkBuff, headers: Headers, age: u64) -> Self {
+    fn new(mut skb: SkBuff, headers: Headers, age: u64) -> Self {
         let payload = headers.payload;
+        skb.meta.link = Link::Listed;
         Self { skb, headers, payload, mss: payload, count: 1, fixed_id: false, age }
     }
 
     /// Whether a good packet of the same flow joins, and whether the run then is over.
-    fn meets(&self, h: &Headers) -> Meeting {
+    fn meets(&self, h: &Headers, skb: &SkBuff) -> Meeting {
         let fits = match h.proto {
             IPPROTO_TCP => self.tcp_fits(h),
             _ => self.count < UDP_MAX && h.payload <= self.mss,
         };
         let size = self.headers.len() + self.payload + h.payload;
+        let fits = fits && self.skb.is_of_the_kind(skb);
         if !fits || !self.network_fits(h) || size >= SIZE_MAX {
             return Meeting::alone(h, true);
         }
@@ -215,7 +232,7 @@ impl Held {
     }
 
     /// `skb_gro_receive`.
-    fn merge(&mut self, skb: SkBuff, h: &Headers) {
+    fn merge(&mut self, mut skb: SkBuff, h: &Headers) {
         self.fixed_id |= self.count == 1 && !h.is_v6 && h.ip_id() == self.headers.ip_id();
         if h.proto == IPPROTO_TCP {
             let at = self.headers.transport_at() + 13;
@@ -223,16 +240,48 @@ impl Held {
         }
         self.payload += h.payload;
         self.count += 1;
+        skb.leave_to_head();
         self.skb.chain(skb, h.len());
     }
 
     /// `napi_gro_complete`.
     fn complete(self) -> SkBuff {
         let Self { mut skb, headers, payload, mss, count, fixed_id, .. } = self;
+        skb.meta.pulled = 0;
+        skb.meta.link = if bug("D-13") { Link::Itself } else { Link::Null };
         if count > 1 {
             complete::finish(&mut skb, headers, payload, Gso { size: mss, segs: count, fixed_id });
         }
         skb
+    }
+}
+
+impl SkBuff {
+    /// Same connection, and pages that are given back in the same manner (`gro_list_prepare`,
+    /// `skb_gro_receive`).
+    fn is_of_the_kind(&self, other: &Self) -> bool {
+        self.meta.nfct() == other.meta.nfct()
+            && (self.meta.pp_recycle() == other.meta.pp_recycle() || bug("D-19"))
+    }
+
+    /// What a packet that becomes part of another does not take along: its references beyond bytes,
+    /// and its owner.
+    fn leave_to_head(&mut self) {
+        if self.meta.ext.is_none() {
+            return;
+        }
+        if !bug("D-4") {
+            self.meta.release_nfct();
+        }
+        if let Some(ext) = self.meta.ext.as_mut() {
+            ext.destructor = false;
+            if !bug("D-3") {
+                ext.owner = None;
+            }
+            if bug("D-4") {
+                ext.nfct = None;
+            }
+        }
     }
 }
 

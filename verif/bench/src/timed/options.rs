@@ -5,7 +5,7 @@ use pollproof_connectx_3::Params;
 use pollproof_hostmem::{Config, FailPlan};
 use pollproof_ixgbe::{IxgbeOptions, QvLockForm};
 use pollproof_mlx4::Mlx4Options;
-use pollproof_netcore::{GroOptions, Keep, NetOptions};
+use pollproof_netcore::{GroOptions, Keep, NetOptions, L1};
 use pollproof_pcie::{LinkParams, GEN2_X8, GEN3_X8};
 use pollproof_wire::{FaultRates, Pacing, FORTY_GIGABIT};
 
@@ -133,6 +133,12 @@ impl Options<Mlx4> {
 }
 
 impl<N: Nic> Options<N> {
+    /// The cache lines of packets that layers touch are counted, with a cache of the usual size.
+    pub fn counting_lines(mut self) -> Self {
+        self.net.l1 = Some(L1::default());
+        self
+    }
+
     /// Packets go through GRO.
     pub fn with_gro(mut self, gro: Option<GroOptions>) -> Self {
         self.net.gro = gro;

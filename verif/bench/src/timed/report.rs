@@ -2,7 +2,7 @@
 
 use super::world::World;
 use super::{Device, Nic};
-use pollproof_netcore::Net;
+use pollproof_netcore::{Net, RxCosts};
 use pollproof_wire::FaultCounts;
 use std::collections::BTreeMap;
 
@@ -103,6 +103,8 @@ pub struct TimedReport {
     pub calls_up: u64,
     /// Packets that were merged into others.
     pub merged: u64,
+    /// What it took to get packets up.
+    pub costs: RxCosts,
     /// Each queue.
     pub queues: Vec<QueueReport>,
 }
@@ -177,6 +179,7 @@ impl TimedReport {
             timers_fired: counts.timers_fired,
             low_latency_packets: net.low_latency_rx_packets(),
             calls_up: net.calls_up(),
+            costs: net.rx_costs(),
             merged: ledger.packets().saturating_sub(net.calls_up()),
             queues: parts.queues,
         }

@@ -6,9 +6,9 @@ use super::GRAPHS;
 use etherparse::PacketBuilder;
 use pollproof_bench::explored::ExploredHost;
 use pollproof_bench::scenario::Scenario;
-use pollproof_events::{emit, Event, What};
+use pollproof_events::{emit, sum_of, Event, SkbStep, What};
 use pollproof_kapi::Dma;
-use pollproof_netcore::{GroOptions, Keep, Merged, Net, NetOptions, SkBuff};
+use pollproof_netcore::{Frag, GroOptions, Keep, Net, NetOptions, SkBuff};
 use std::sync::Arc;
 
 /// A packet of a flow.
@@ -26,6 +26,8 @@ pub enum Packet {
     Datagram(u8),
     /// The same without a checksum.
     Bare(u8),
+    /// A datagram between the same hosts from another port.
+    Other(u8),
 }
 
 /// What a flow has sent.
@@ -56,6 +58,7 @@ impl Sender {
             Packet::Datagram(len) | Packet::Bare(len) => {
                 (len, headers.udp(7, 9).write(&mut bytes, &payload(len)))
             }
+            Packet::Other(len) => (len, headers.udp(8, 9).write(&mut bytes, &payload(len))),
             Packet::Data(len) | Packet::Push(len) | Packet::Gap(len) => {
                 if matches!(packet, Packet::Gap(_)) {
                     sent.seq = sent.seq.wrapping_add(1_000);
@@ -92,15 +95,33 @@ fn set_id(bytes: &mut [u8], id: u16) {
     bytes[24..26].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// A packet in a buffer that a device wrote.
-pub fn received(host: &ExploredHost, number: u64, flow: u8, bytes: &[u8]) -> SkBuff {
+/// A buffer that a device wrote.
+fn written(host: &ExploredHost, bytes: &[u8]) -> u64 {
     let buf = host.alloc_buf().unwrap_or_default();
     host.map_buf(buf);
     host.mem.dma_write(buf, bytes, What::Data);
     host.unmap_buf(buf);
-    let (page, frags, merged) = (None, Vec::new(), Merged::default());
-    let (hash, len, napi_id) = (flow.into(), bytes.len(), 0);
-    SkBuff { number, hash, napi_id, buf, page, len, frags, csum_unnecessary: true, merged }
+    buf
+}
+
+/// A packet of two fragments, the first with so many bytes.
+pub fn in_frags(host: &ExploredHost, number: u64, flow: u8, bytes: &[u8], first: usize) -> SkBuff {
+    let mut skb = SkBuff::of_frags();
+    (skb.number, skb.hash, skb.csum_unnecessary) = (number, flow.into(), true);
+    let (one, two) = bytes.split_at(first.min(bytes.len()));
+    for part in [one, two].into_iter().filter(|part| !part.is_empty()) {
+        let buf = written(host, part);
+        skb.add_rx_frag(Frag { buf, page: None, offset: 0, len: part.len() });
+    }
+    skb
+}
+
+/// A packet in a buffer that a device wrote.
+pub fn received(host: &ExploredHost, number: u64, flow: u8, bytes: &[u8]) -> SkBuff {
+    let buf = written(host, bytes);
+    let mut skb = SkBuff::build(Frag { buf, page: None, offset: 0, len: bytes.len() });
+    (skb.number, skb.hash, skb.csum_unnecessary) = (number, flow.into(), true);
+    skb
 }
 
 /// Core with GRO, and its memory.
@@ -110,14 +131,27 @@ pub fn core(gro: Option<GroOptions>) -> (Arc<Net>, Arc<ExploredHost>) {
 
 /// All packets come, then one poll after the other of `weight` each; in the end nothing is held.
 pub fn polls(gro: Option<GroOptions>, weight: i32, packets: &[(u8, Packet)]) -> Arc<Net> {
-    let (net, host) = core(gro);
+    polls_of(core(gro), weight, packets, received)
+}
+
+/// How a packet comes to be: number, flow, bytes.
+pub type Build = fn(&ExploredHost, u64, u8, &[u8]) -> SkBuff;
+
+/// The same with a core of one's own, and packets that are built in another way.
+pub fn polls_of(
+    (net, host): (Arc<Net>, Arc<ExploredHost>),
+    weight: i32,
+    packets: &[(u8, Packet)],
+    build: Build,
+) -> Arc<Net> {
     let (nic, napi) = Nic::build(&net, weight, None);
     nic.enable(&napi);
     let mut sender = Sender::default();
     for (number, &(flow, packet)) in (0..).zip(packets) {
         let bytes = sender.packet(flow, packet);
         emit(Event::WireRx { number, flow: flow.into(), len: bytes.len() as u32 });
-        nic.load([received(&host, number, flow, &bytes)]);
+        emit(Event::Skb(SkbStep::Sent { number, sum: sum_of(&bytes) }));
+        nic.load([build(&host, number, flow, &bytes)]);
     }
     (0..packets.len()).for_each(|_| nic.comes(&napi));
     nic.idle();
@@ -126,8 +160,8 @@ pub fn polls(gro: Option<GroOptions>, weight: i32, packets: &[(u8, Packet)]) -> 
     net
 }
 
-const TCP: Option<GroOptions> = Some(GroOptions { udp: false, normal_batch: 8 });
-const BOTH: Option<GroOptions> = Some(GroOptions { udp: true, normal_batch: 8 });
+const TCP: Option<GroOptions> = Some(GroOptions::new(false, 8));
+const BOTH: Option<GroOptions> = Some(GroOptions::new(true, 8));
 
 /// An acknowledgement waits for a full batch while the data behind it is merged and ended.
 fn mixed() {

@@ -5,6 +5,7 @@ use super::macros::scenario;
 use super::EXPLORE;
 use pollproof_bench::explored::{IxgbeScene, Mlx4Scene, SceneOptions};
 use pollproof_bench::scenario::Scenario;
+use pollproof_events::{emit, sum_of, Event, SkbStep};
 use pollproof_ixgbe::Adapter;
 use pollproof_mlx4::Mlx4Port;
 use pollproof_netcore::{GroOptions, Keep, NetOptions};
@@ -13,13 +14,17 @@ use pollproof_wire::Frame;
 /// Frames of one flow, long enough for a wire.
 fn frames(packets: &[Packet]) -> Vec<Frame> {
     let mut sender = Sender::default();
-    let frame = |(number, &packet)| Frame::new(number, sender.packet(1, packet).into());
+    let frame = |(number, &packet): (u64, &Packet)| {
+        let bytes = sender.packet(1, packet);
+        emit(Event::Skb(SkbStep::Sent { number, sum: sum_of(&bytes) }));
+        Frame::new(number, bytes.into())
+    };
     (0..).zip(packets).map(frame).collect()
 }
 
 /// GRO with batches of two; what is merged is taken apart and compared.
 fn with_gro(net: &mut NetOptions) {
-    net.gro = Some(GroOptions { udp: false, normal_batch: 2 });
+    net.gro = Some(GroOptions::new(false, 2));
     net.keep = Keep::Bytes;
 }
 

@@ -9,6 +9,7 @@ mod fq_alone;
 mod fq_house;
 pub mod gro;
 mod gro_nic;
+mod gro_packets;
 mod hash;
 mod inline;
 mod ixgbe;
@@ -37,6 +38,7 @@ pub use core::{
 pub use fq::*;
 pub use fq_alone::*;
 pub use gro::{GRO_DATAGRAMS, GRO_MIXED, GRO_RUNS, GRO_SIZES, GRO_SPLIT};
+pub use gro_packets::*;
 pub use hash::{
     ADD_ADD_LOOKUP, ADD_DEL_LOOKUP, ADD_LOOKUP, BUSY_POLL_FREE, DEL_FREE_1, DEL_FREE_2, DEL_FREE_3,
     DEL_FREE_4, DEL_FREE_5, DEL_FREE_6, DEL_FREE_COUNTERS, DEL_LOOKUP, ID_WRAP, TWO_ADDERS,
@@ -71,10 +73,11 @@ use std::sync::Arc;
 /// Every scenario that is checked in its own right.
 pub const ALL: &[&Scenario] = &JOINED;
 
-const PARTS: [&[&Scenario]; 9] = [
+const PARTS: [&[&Scenario]; 10] = [
     CORE_AND_MLX4,
     gro::ALL,
     gro_nic::ALL,
+    gro_packets::ALL,
     ixgbe::ALL,
     ixgbe_poll::ALL,
     ixgbe_control::ALL,

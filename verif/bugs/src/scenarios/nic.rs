@@ -199,9 +199,19 @@ impl Nic {
         emit(Event::CqeConsume { cq: CQ, index, napi: napi.slot });
         let packet = self.packets.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         if let (Some(mut skb), Some(net)) = (packet, self.net.get()) {
-            net.below().dma.hand_up(skb.buf);
+            let bufs = skb.frags.iter().map(|frag| frag.buf).chain([skb.buf]);
+            bufs.filter(|buf| *buf != 0).for_each(|buf| net.below().dma.hand_up(buf));
             skb.napi_id = napi.napi_id();
-            net.napi_gro_receive(napi, skb);
+            if skb.buf == 0 {
+                // As a driver fills what the context gives it.
+                let mut filled = net.napi_get_frags(napi);
+                (filled.number, filled.hash, filled.napi_id) = (skb.number, skb.hash, skb.napi_id);
+                filled.csum_unnecessary = skb.csum_unnecessary;
+                skb.frags.into_iter().for_each(|frag| filled.add_rx_frag(frag));
+                net.napi_gro_frags(napi, filled);
+            } else {
+                net.napi_gro_receive(napi, skb);
+            }
         }
     }
 

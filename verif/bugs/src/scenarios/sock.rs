@@ -8,7 +8,7 @@ use pollproof_events::What;
 use pollproof_ixgbe::QvLockForm;
 use pollproof_kapi::Dma;
 use pollproof_netcore::{Endpoint, Era, Family, Flow, Napi, Net, NetOptions, Protocol};
-use pollproof_netcore::{Merged, SkBuff, Sock, SockState};
+use pollproof_netcore::{Frag, SkBuff, Sock, SockState};
 use pollproof_sync::thread;
 use std::sync::Arc;
 
@@ -34,10 +34,9 @@ fn datagram(host: &ExploredHost, number: u64) -> SkBuff {
     host.map_buf(buf);
     host.mem.dma_write(buf, &bytes, What::Data);
     host.unmap_buf(buf);
-    let (page, frags) = (None, Vec::new());
-    let len = bytes.len();
-    let merged = Merged::default();
-    SkBuff { number, hash: 1, napi_id: 0, buf, page, len, frags, csum_unnecessary: true, merged }
+    let mut skb = SkBuff::build(Frag { buf, page: None, offset: 0, len: bytes.len() });
+    (skb.number, skb.hash, skb.csum_unnecessary) = (number, 1, true);
+    skb
 }
 
 /// A socket on an open port, marked by a packet that it has read.

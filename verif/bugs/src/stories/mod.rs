@@ -5,20 +5,45 @@
 //! its description, on our driver) or `suspected`.
 
 mod a_1;
+mod a_10;
+mod a_18;
 mod a_2;
 mod a_3;
 mod a_4;
+mod a_5;
+mod a_7;
 mod arm_no_mb;
 mod arm_no_recheck;
 mod b_1;
+mod b_15;
+mod b_16;
+mod b_20;
+mod b_3;
+mod b_5;
 mod b_6;
+mod b_7;
+mod b_8;
 mod c_1;
 mod c_17;
 mod c_18;
+mod c_19;
 mod c_1_ixgbe;
 mod c_2;
 mod c_21;
 mod c_26;
+mod c_5;
+mod d_1;
+mod d_13;
+mod d_15;
+mod d_19;
+mod d_23;
+mod d_25;
+mod d_26;
+mod d_3;
+mod d_4;
+mod d_5;
+mod d_6;
+mod d_8;
 mod e_1;
 mod e_11;
 mod e_17;
@@ -34,27 +59,9 @@ mod e_8;
 mod f_1;
 mod f_15;
 mod f_9;
-
-// The core: busy polling, kthreads, netpoll, sockets.
-mod a_10;
-mod a_18;
-mod a_5;
-mod a_7;
-mod b_15;
-mod b_16;
-mod b_20;
-mod b_3;
-mod b_5;
-mod b_7;
-mod b_8;
-mod c_19;
-mod c_5;
-mod d_1;
-mod d_25;
+mod gro_link;
 mod gro_segs;
 mod gro_udp_order;
-
-// The packet scheduler and its timers.
 mod h_1;
 mod h_11;
 mod h_12;
@@ -91,6 +98,17 @@ pub const ALL: &[&Story] = &[
     &d_25::STORY,
     &gro_segs::STORY,
     &gro_udp_order::STORY,
+    &d_3::STORY,
+    &d_4::STORY,
+    &d_5::STORY,
+    &d_6::STORY,
+    &d_8::STORY,
+    &d_13::STORY,
+    &d_15::STORY,
+    &d_19::STORY,
+    &d_23::STORY,
+    &d_26::STORY,
+    &gro_link::STORY,
     &e_1::STORY,
     &f_1::STORY,
     &f_9::STORY,

@@ -1,16 +1,24 @@
-//! `GRO-ROUND-TRIP`, `GRO-BATCH`, `GRO-FLUSH`: what GRO merges, keeps and holds.
+//! `GRO-ROUND-TRIP`, `GRO-BATCH`, `GRO-FLUSH`, `GRO-LATENCY`: what GRO merges, keeps and holds.
 
 use super::Rule;
 use crate::judge::Verdicts;
-use pollproof_events::{Event, Record};
+use pollproof_events::{Event, NapiId, Record};
+use std::collections::{BTreeMap, BTreeSet};
 
 const TRIP: &str = "GRO-ROUND-TRIP";
 const BATCH: &str = "GRO-BATCH";
 const FLUSH: &str = "GRO-FLUSH";
 
-/// No state: each event says it all.
+const LATENCY: &str = "GRO-LATENCY";
+/// What is older at the end of a full poll is old for sure: two jiffies.
+const OLD_PS: u64 = 2_000_000_000;
+
+/// State: what each context holds, since when; and whose timer runs.
 #[derive(Default)]
-pub(crate) struct Gro;
+pub(crate) struct Gro {
+    held: BTreeMap<u64, (NapiId, u64)>,
+    timers: BTreeSet<NapiId>,
+}
 
 impl Rule for Gro {
     fn see(&mut self, record: &Record, verdicts: &mut Verdicts) {
@@ -33,6 +41,37 @@ impl Rule for Gro {
                          {batch}"
                     );
                     verdicts.broken(BATCH, record, message);
+                }
+            }
+            Event::GroHeld { napi, skb, .. } => {
+                self.held.insert(skb, (napi, record.time_ps));
+            }
+            Event::SkbEnd { skb, .. } => {
+                self.held.remove(&skb);
+            }
+            Event::TimerStart { napi, .. } => {
+                self.timers.insert(napi);
+            }
+            Event::TimerFired { napi } => {
+                self.timers.remove(&napi);
+            }
+            Event::NapiComplete { napi, done: true, .. } => {
+                verdicts.reach(LATENCY, "completed");
+                let held = self.held.values().filter(|(of, _)| *of == napi).count();
+                if held > 0 && !self.timers.contains(&napi) {
+                    let message =
+                        format!("context {napi} is given up with {held} packets and no timer");
+                    verdicts.broken(LATENCY, record, message);
+                }
+            }
+            Event::PollExit { napi, work, budget } if work >= budget => {
+                let old = |(of, since): &&(NapiId, u64)| {
+                    *of == napi && record.time_ps.saturating_sub(*since) > OLD_PS
+                };
+                // What was looked at is flushed after the poll, so it counts from the next on.
+                if self.held.values().filter(old).count() > 0 {
+                    let message = format!("context {napi} holds packets through full polls");
+                    verdicts.broken(LATENCY, record, message);
                 }
             }
             Event::RestGro { napi, held, wakeup } => {

@@ -15,9 +15,11 @@ mod lists;
 mod masked;
 mod order;
 mod owner;
+mod packets;
 mod port;
 mod qdisc;
 mod rate;
+mod refs;
 mod rest;
 mod ring;
 mod tail;
@@ -50,6 +52,8 @@ pub(crate) struct Rules {
     hang: hang::Hang,
     masked: masked::Masked,
     gro: gro::Gro,
+    packets: packets::Packets,
+    refs: refs::Refs,
     hrtimers: hrtimer::Hrtimers,
     qdiscs: qdisc::Qdiscs,
     rates: rate::Rates,
@@ -84,8 +88,17 @@ impl Rules {
                 self.ids.see(record, verdicts);
                 self.conservation.see(record, verdicts);
                 self.order.see(record, verdicts);
+                self.gro.see(record, verdicts);
+                self.packets.see(record, verdicts);
+            }
+            Event::Skb(_) => {
+                self.packets.see(record, verdicts);
+                self.refs.see(record, verdicts);
             }
             Event::CqeWrite { .. } => {
+                if self.refs.minds_frames() {
+                    self.refs.see(record, verdicts);
+                }
                 self.conservation.see(record, verdicts);
                 self.order.see(record, verdicts);
                 self.ring.see(record, verdicts);
@@ -96,6 +109,7 @@ impl Rules {
                 self.disable.see(record, verdicts);
                 self.conservation.see(record, verdicts);
                 self.ring.see(record, verdicts);
+                self.packets.see(record, verdicts);
             }
             Event::Sched(_) => {
                 self.hrtimers.see(record, verdicts);
@@ -109,7 +123,7 @@ impl Rules {
 
     #[inline(never)]
     pub(crate) fn show_all(&mut self, record: &Record, verdicts: &mut Verdicts) {
-        let all: [&mut dyn Rule; 21] = [
+        let all: [&mut dyn Rule; 23] = [
             &mut self.budget,
             &mut self.arm,
             &mut self.lists,
@@ -127,6 +141,8 @@ impl Rules {
             &mut self.hang,
             &mut self.masked,
             &mut self.gro,
+            &mut self.packets,
+            &mut self.refs,
             &mut self.hrtimers,
             &mut self.qdiscs,
             &mut self.rates,
