@@ -6,6 +6,7 @@
 //! knows neither time nor bus: it says what to read and is told the bytes.
 
 use pollproof_regs::ixgbe_desc::BYTES;
+use pollproof_sync::switch::bug;
 use std::collections::VecDeque;
 
 /// When to fetch and how much.
@@ -150,7 +151,9 @@ impl DescriptorCache {
             }
             return TailWrite::Backwards;
         }
-        self.tail = tail;
+        if !(bug("M-RX-TAIL") && self.is_fetching()) {
+            self.tail = tail;
+        }
         TailWrite::Ok
     }
 
@@ -174,7 +177,8 @@ impl DescriptorCache {
     fn plan_more(&mut self, policy: &FetchPolicy, need: u32) -> Option<Fetch> {
         let on_chip = self.on_chip();
         let in_host = self.in_host();
-        let ahead = on_chip < policy.pthresh && in_host >= policy.hthresh.max(1);
+        let hthresh = policy.hthresh.max(1) + u32::from(bug("M-RX-HTHRESH"));
+        let ahead = on_chip < policy.pthresh && in_host >= hthresh;
         let due = on_chip == 0 || on_chip < need || ahead;
         let room = policy.cache.saturating_sub(on_chip);
         let to_end = self.size - self.next_fetch.min(self.size);

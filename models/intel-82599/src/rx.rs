@@ -15,6 +15,7 @@ use pollproof_regs::ixgbe::{eicr, fc, fctrl, hlreg0, mrqc, queue, rdma, sec, vln
 use pollproof_regs::ixgbe_desc::{address, dword};
 use pollproof_regs::ixgbe_map as map;
 use pollproof_regs::ixgbe_stat as stat;
+use pollproof_sync::switch::bug;
 use pollproof_wire::Frame;
 use std::sync::Arc;
 
@@ -426,6 +427,7 @@ impl Intel82599 {
             Drop::QueueOff => (&mut stats.rx_queue_off, "rx_queue_off"),
             Drop::Lost => (&mut stats.rx_lost, "rx_lost"),
             Drop::NoDescriptor => {
+                let n = n ^ u32::from(bug("M-RX-DROP-QUEUE"));
                 let map = self.csr.get(stat::RQSMR + n / 4 * 4);
                 self.csr.count(stat::QPRDC + 64 * (map >> (8 * (n % 4)) & 15), 1);
                 (&mut stats.rx_no_descriptor, "rx_no_descriptor")

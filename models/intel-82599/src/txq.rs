@@ -12,6 +12,7 @@ use pollproof_events::What;
 use pollproof_pcie::Payload;
 use pollproof_regs::ixgbe::{queue, tdma};
 use pollproof_regs::ixgbe_map as map;
+use pollproof_sync::switch::bug;
 
 /// One transmit queue.
 #[derive(Clone, Debug, Default)]
@@ -221,7 +222,8 @@ impl Intel82599 {
         self.tx.holding.remove(n);
         let Some(last) = reports.back().copied() else { return };
         if low & queue::HEAD_WB != 0 {
-            let head = (last.index + 1) % q.ring.size().max(1);
+            let step = u32::from(!bug("M-TX-HEAD"));
+            let head = (last.index + step) % q.ring.size().max(1);
             let addr = u64::from(high) << 32 | u64::from(low & !3);
             self.out.write(addr, || Payload::copy(&head.to_le_bytes()), What::Record);
             self.stats.tx_write_backs += 1;

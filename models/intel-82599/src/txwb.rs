@@ -4,6 +4,7 @@
 //! n have come together, or when the vector's moderation lets it. With TDWBAL on, the head is
 //! written instead and no descriptor is.
 
+use pollproof_sync::switch::bug;
 use std::collections::VecDeque;
 
 /// A descriptor whose status was asked for.
@@ -29,7 +30,8 @@ impl TxWriteBack {
             self.since_ps = now_ps;
         }
         self.held.push_back(report);
-        self.held.len() >= wthresh.max(1) as usize
+        let more = usize::from(bug("M-TX-WTHRESH"));
+        self.held.len() >= wthresh.max(1) as usize + more
     }
 
     /// Takes all that is held, oldest first.

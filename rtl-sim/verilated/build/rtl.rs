@@ -10,8 +10,12 @@ use std::process::Command;
 
 /// Blocks by top module, with the parameters that lock-step wants: times so short that a run of a
 /// few thousand cycles sees them pass.
-const BLOCKS: &[(&str, &[&str])] =
-    &[("mlx4_completion", &["US_CYCLES=8"]), ("ixgbe_irq", &["LOG_STEP=4"])];
+const BLOCKS: &[(&str, &[&str])] = &[
+    ("mlx4_completion", &["US_CYCLES=8"]),
+    ("ixgbe_irq", &["LOG_STEP=4"]),
+    ("ixgbe_rx", &[]),
+    ("ixgbe_tx", &[]),
+];
 
 /// What is wrong with this machine, and what to do.
 fn stop(why: &str) -> ! {

@@ -57,7 +57,7 @@ pub struct BlockInfo {
 }
 
 /// All blocks.
-pub const BLOCKS: &[BlockInfo] = &[MLX4, IRQ];
+pub const BLOCKS: &[BlockInfo] = &[MLX4, IRQ, RX, TX];
 
 /// Completion and event queues of the ConnectX-3.
 pub const MLX4: BlockInfo = BlockInfo {
@@ -173,6 +173,113 @@ pub const IRQ: BlockInfo = BlockInfo {
             relation: Relation::Same,
             fields: &["vector", "pending"],
             why: "the pending bit of one vector a cycle, in turns",
+        },
+    ],
+};
+
+/// Receive DMA of the 82599.
+pub const RX: BlockInfo = BlockInfo {
+    id: "ixgbe-rx",
+    about: "82599 receive: descriptor fetch, data and write-back of frames, drops",
+    top: "ixgbe_rx",
+    observables: &[
+        Observable {
+            name: "posted",
+            relation: Relation::Order { within: 40 },
+            fields: &["is data", "addr", "len", "bytes 0-7 or offset", "bytes 8-15"],
+            why: "data before the write-back that tells of it: a driver relies on their order. A \
+                  frame of 5 buffers is counted, a cycle each, before its first",
+        },
+        Observable {
+            name: "reads",
+            relation: Relation::Order { within: 40 },
+            fields: &["addr", "len"],
+            why: "how much is fetched and when, after each input; tags are free, and answers come \
+                  in any order",
+        },
+        Observable {
+            name: "cause",
+            relation: Relation::Order { within: 60 },
+            fields: &["queue"],
+            why: "a frame ended in memory: its queue has something to tell",
+        },
+        Observable {
+            name: "drop",
+            relation: Relation::Order { within: 40 },
+            fields: &["queue", "why"],
+            why: "1 queue off, 2 no descriptor, 3 can never fit; the queue by its counter",
+        },
+        Observable {
+            name: "read",
+            relation: Relation::Same,
+            fields: &["offset", "value"],
+            why: "registers of a queue, the head among them, when the engine takes the read",
+        },
+        Observable {
+            name: "tail",
+            relation: Relation::Same,
+            fields: &["queue", "beyond", "backwards"],
+            why: "a tail that makes no sense is told of",
+        },
+        Observable {
+            name: "turn",
+            relation: Relation::Choice { within: 80 },
+            fields: &["waits"],
+            why: "an access or an answer is taken when what came before has had its effects",
+        },
+    ],
+};
+
+/// Transmit DMA of the 82599.
+pub const TX: BlockInfo = BlockInfo {
+    id: "ixgbe-tx",
+    about: "82599 transmit: descriptor fetch, reads of data, frames in order, reports",
+    top: "ixgbe_tx",
+    observables: &[
+        Observable {
+            name: "posted",
+            relation: Relation::Order { within: 60 },
+            fields: &["is head", "addr", "bytes 0-7", "bytes 8-15"],
+            why: "reports of descriptors, or the head: a driver frees buffers by their order",
+        },
+        Observable {
+            name: "reads",
+            relation: Relation::Order { within: 60 },
+            fields: &["is data", "addr", "len"],
+            why: "fetches and data in the order in which they are asked for; tags are free, and \
+                  answers come in any order",
+        },
+        Observable {
+            name: "frames",
+            relation: Relation::Order { within: 120 },
+            fields: &["len", "sum of bytes"],
+            why: "frames leave in order; the RTL names a queue, whose next packet is summed up",
+        },
+        Observable {
+            name: "cause",
+            relation: Relation::Order { within: 200 },
+            fields: &["queues"],
+            why: "queues that have something to tell, when all effects of an input are done",
+        },
+        Observable {
+            name: "read",
+            relation: Relation::Same,
+            fields: &["offset", "value"],
+            why: "registers of a queue, the head among them, when the engine takes the read",
+        },
+        Observable {
+            name: "tail",
+            relation: Relation::Same,
+            fields: &["queue", "beyond", "backwards"],
+            why: "a tail that makes no sense is told of",
+        },
+        Observable {
+            name: "turn",
+            relation: Relation::Choice { within: 200 },
+            fields: &["waits"],
+            why:
+                "an access or an answer is taken when what came before has had its effects: up to \
+                  four packets with their reports",
         },
     ],
 };

@@ -62,6 +62,21 @@ pub const PLANTS: &[Plant] = &[
     model("M-IRQ-RELOAD", "ixgbe-irq", "EITR is not loaded when the vector fires"),
     model("M-IRQ-AUTOMASK", "ixgbe-irq", "a message does not mask its vector (EIAM)"),
     model("M-IRQ-OCD", "ixgbe-irq", "a read of EICR clears queues although GPIE.OCD is 1"),
+    rtl("R-RX-TAIL", "ixgbe-rx", 1, "a tail written while a fetch is open is lost"),
+    rtl("R-RX-PTHRESH", "ixgbe-rx", 2, "fetches ahead with PTHRESH on chip, not fewer"),
+    rtl("R-RX-DROP-QUEUE", "ixgbe-rx", 3, "a drop counts for the queue that was served last"),
+    rtl("R-RX-CAUSE", "ixgbe-rx", 4, "a frame in memory is no cause to interrupt"),
+    rtl("R-RX-ORDER", "ixgbe-rx", 5, "the write-back goes before the data"),
+    model("M-RX-TAIL", "ixgbe-rx", "a tail written while a fetch is open is lost"),
+    model("M-RX-HTHRESH", "ixgbe-rx", "fetches ahead only beyond HTHRESH in memory"),
+    model("M-RX-DROP-QUEUE", "ixgbe-rx", "a drop counts for the next queue"),
+    rtl("R-TX-PTHRESH", "ixgbe-tx", 2, "fetches ahead with PTHRESH on chip, not fewer"),
+    rtl("R-TX-WTHRESH", "ixgbe-tx", 6, "holds one report more than WTHRESH"),
+    rtl("R-TX-HEAD", "ixgbe-tx", 7, "writes back the last index as the head, not the one after"),
+    rtl("R-TX-RS", "ixgbe-tx", 8, "reports the last descriptor of a packet without RS"),
+    rtl("R-TX-EARLY", "ixgbe-tx", 9, "a packet leaves before its data was read"),
+    model("M-TX-WTHRESH", "ixgbe-tx", "holds one report more than WTHRESH"),
+    model("M-TX-HEAD", "ixgbe-tx", "writes back the last index as the head, not the one after"),
 ];
 
 /// The plant with a name.

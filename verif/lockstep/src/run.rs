@@ -2,8 +2,10 @@
 
 use crate::blocks::irq::Irqs;
 use crate::blocks::mlx4::Mlx4;
+use crate::blocks::rx::Rx;
+use crate::blocks::tx::Tx;
 use crate::blocks::Bench;
-use crate::equivalence::{BlockInfo, IRQ, MLX4};
+use crate::equivalence::{BlockInfo, IRQ, MLX4, RX, TX};
 use crate::lock::Difference;
 use crate::plants::{Plant, Side};
 use crate::tape::Tape;
@@ -135,6 +137,8 @@ fn one(
     with_bug(switch, || match block.id {
         id if id == MLX4.id => case::<Mlx4>(tape, code, wave),
         id if id == IRQ.id => case::<Irqs>(tape, code, wave),
+        id if id == RX.id => case::<Rx>(tape, code, wave),
+        id if id == TX.id => case::<Tx>(tape, code, wave),
         _ => Ended { cycles: 0, compared: 0, difference: None },
     })
 }

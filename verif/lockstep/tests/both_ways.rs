@@ -17,7 +17,8 @@ fn a_million_random_cycles_of_each_block_have_no_difference() {
             panic!("{}: {}\n{}", block.id, found.token, found.difference.text(block.observables));
         }
         assert_eq!(report.cycles, 1_000_000, "{}", block.id);
-        assert!(report.compared > report.cycles, "{}", block.id);
+        println!("{}: {} cycles, {} values compared", block.id, report.cycles, report.compared);
+        assert!(20 * report.compared > report.cycles, "{}: {}", block.id, report.compared);
     }
 }
 

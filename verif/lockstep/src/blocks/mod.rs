@@ -2,6 +2,9 @@
 
 pub mod irq;
 pub mod mlx4;
+mod rings;
+pub mod rx;
+pub mod tx;
 
 use crate::lock::Lock;
 use crate::tape::Tape;
