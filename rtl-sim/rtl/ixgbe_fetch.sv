@@ -94,6 +94,10 @@ module ixgbe_fetch #(
   always_comb begin
     for (int i = 0; i < QUEUES; i++) have[i] = valid[i] != used[i];
   end
+  function automatic logic [15:0] least(input logic [15:0] a, input logic [15:0] b);
+    least = a < b ? a : b;
+  endfunction
+
   assign size = sizes[n];
   assign head = heads[n];
   assign tail = tails[n];
@@ -130,12 +134,7 @@ module ixgbe_fetch #(
   assign ahead = 16'(on_chip) < 16'(pthresh) + 16'(planted(4'd2))
       && in_host >= (hthresh == 7'd0 ? 16'd1 : 16'(hthresh));
   assign due = on_chip == '0 || 16'(on_chip) < 16'(need) || ahead;
-  always_comb begin
-    count = in_host;
-    if (room < count) count = room;
-    if (16'(BURST) < count) count = 16'(BURST);
-    if (to_end < count) count = to_end;
-  end
+  assign count = least(least(in_host, room), least(16'(BURST), to_end));
   assign plan_due = due && count != 16'd0 && opened < 3'(IN_FLIGHT);
   assign plan_addr = bases[n] + {44'd0, nexts[n], 4'd0};
   assign plan_bytes = {count[11:0], 4'd0};

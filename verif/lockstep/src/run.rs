@@ -102,6 +102,29 @@ pub fn run_tape(
     one(block, Tape::fixed(words), plant, None).difference
 }
 
+/// Runs cases on one instance of the RTL, and writes which of its lines ran; false without the
+/// feature `rtl-coverage`, or when the file cannot be written.
+pub fn cover(block: &'static BlockInfo, cases: u64, seed: u64, file: &Path) -> bool {
+    let tapes = (0..cases).map(|case| Tape::of_case(seed, block.id, case));
+    match block.id {
+        id if id == MLX4.id => cover_all::<Mlx4>(tapes, file),
+        id if id == IRQ.id => cover_all::<Irqs>(tapes, file),
+        id if id == RX.id => cover_all::<Rx>(tapes, file),
+        id if id == TX.id => cover_all::<Tx>(tapes, file),
+        _ => false,
+    }
+}
+
+fn cover_all<B: Bench>(tapes: impl Iterator<Item = Tape>, file: &Path) -> bool {
+    let mut rtl = Rtl::<B::Block>::new(1);
+    for mut tape in tapes {
+        tape.word();
+        rtl.reset();
+        play::<B>(&mut rtl, &mut tape, 0, None);
+    }
+    rtl.coverage(file)
+}
+
 fn write_wave(
     block: &'static BlockInfo,
     tape: Tape,
@@ -144,15 +167,24 @@ fn one(
 }
 
 /// One case: both sides until they differ, or to its end.
-fn case<B: Bench>(mut tape: Tape, plant: u8, mut wave: Option<&mut Wave>) -> Ended {
+fn case<B: Bench>(mut tape: Tape, plant: u8, wave: Option<&mut Wave>) -> Ended {
     let mut rtl = Rtl::<B::Block>::new(tape.word());
-    let mut bench = B::new(&mut tape, plant);
+    play::<B>(&mut rtl, &mut tape, plant, wave)
+}
+
+fn play<B: Bench>(
+    rtl: &mut Rtl<B::Block>,
+    tape: &mut Tape,
+    plant: u8,
+    mut wave: Option<&mut Wave>,
+) -> Ended {
+    let mut bench = B::new(tape, plant);
     if wave.is_some() {
         bench.lock().watch();
     }
     let mut cycles = 0;
     while cycles < CASE_CYCLES && !bench.lock().has_difference() {
-        let input = bench.drive(&mut tape);
+        let input = bench.drive(tape);
         match rtl.cycle(&input) {
             Ok(output) => {
                 bench.observe(&input, &output);

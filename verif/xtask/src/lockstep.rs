@@ -6,6 +6,22 @@ use anyhow::{bail, Context, Result};
 use std::path::Path;
 use std::process::Command;
 
+/// Which lines of the RTL run in lock-step; those that do not are listed in the test.
+pub fn coverage(root: &Path) -> Result<()> {
+    if !has_verilator() && !install() {
+        bail!("line coverage of the RTL needs Verilator: install the package verilator");
+    }
+    let mut cargo = run::cargo(root, &["test", "--package", "pollproof-lockstep"]);
+    cargo.args(["--features", "pollproof-lockstep/rtl-coverage", "--test", "line_coverage"]);
+    cargo.args(["--", "--nocapture"]);
+    let printed = run::output(&mut cargo)?;
+    print!("{printed}");
+    if passed(&printed) != 1 {
+        bail!("line coverage of the RTL was not measured");
+    }
+    Ok(())
+}
+
 /// Packages whose tests need the RTL.
 const PACKAGES: [&str; 2] = ["verif/lockstep", "rtl-sim/verilated"];
 const FEATURE: &str = "pollproof-lockstep/rtl";
@@ -68,7 +84,10 @@ fn tests_in(root: &Path) -> Result<u64> {
     let mut count = 0;
     for path in listed.lines().filter(|path| path.ends_with(".rs")) {
         let text = std::fs::read_to_string(root.join(path)).with_context(|| path.to_owned())?;
-        count += count_tests(&text);
+        // Line coverage has a build of its own.
+        if !text.contains("#![cfg(feature = \"rtl-coverage\")]") {
+            count += count_tests(&text);
+        }
     }
     Ok(count)
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use pollproof_xtask::{coverage, docs, explore_fuzz, miri, root, run, suite, tidy};
+use pollproof_xtask::{coverage, docs, explore_fuzz, lockstep, miri, root, run, suite, tidy};
 use std::process::ExitCode;
 
 /// Developer tasks.
@@ -21,6 +21,8 @@ enum Task {
     Tidy,
     /// Measures which lines run in tests, and holds the floors in .config/coverage.floors.
     Coverage,
+    /// Measures which lines of the RTL run in lock-step.
+    RtlCoverage,
     /// Rewrites the expected narratives of the stories.
     Bless,
     /// Compares the explorer with its oracle on random programs, until the time is over.
@@ -51,6 +53,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Test(options) => suite::run(&root, &options),
         Task::Tidy => tidy::run(&root),
         Task::Coverage => coverage::run(&root),
+        Task::RtlCoverage => lockstep::coverage(&root),
         Task::Bless => {
             let mut cargo = run::cargo(&root, &["test", "--package", "pollproof-bugs"]);
             run::run(cargo.env("POLLPROOF_BLESS", "1"))

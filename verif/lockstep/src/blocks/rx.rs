@@ -270,7 +270,7 @@ impl Rx {
 
     fn new_frame(&mut self, tape: &mut Tape) {
         let long = hit(tape.word(), 0, self.rates.long);
-        let len = if long { 60 + tape.below(5_000) } else { 60 + tape.below(80) };
+        let len = if long { 60 + tape.below(9_500) } else { 60 + tape.below(80) };
         let mut bytes = vec![0xff_u8; 6];
         bytes.resize(len as usize, 0);
         let salt = tape.word();
