@@ -72,8 +72,8 @@ impl Flow {
 }
 
 fn headers(skb: &SkBuff, dma: &dyn Dma) -> Vec<u8> {
-    let mut bytes = vec![0; HEADERS.min(skb.head_len()).min(dma.buf_len())];
-    dma.read_buf(skb.buf, 0, &mut bytes);
+    let mut bytes = vec![0; HEADERS.min(skb.len)];
+    skb.read_start(dma, &mut bytes);
     bytes
 }
 

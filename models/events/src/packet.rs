@@ -89,6 +89,13 @@ pub enum SkbStep {
         /// Hash.
         sum: u32,
     },
+    /// The next entry that a poll takes tells of so many packets, which are taken together.
+    Entry {
+        /// Queue.
+        cq: CqId,
+        /// Packets.
+        packets: u32,
+    },
     /// A driver added to the score by which it moderates its interrupts.
     Score {
         /// Its queue.

@@ -3,6 +3,7 @@
 //! Models and drivers share this crate, so it holds layouts and no behaviour: nothing here decides
 //! when an entry is valid or what a device does. A test compares the offsets with a second source.
 
+pub mod ef10;
 pub mod ixgbe;
 pub mod ixgbe_desc;
 pub mod ixgbe_map;

@@ -3,9 +3,11 @@
 
 use pollproof_bench::flows;
 use pollproof_bench::timed::{
-    run_capture, CaptureReport, Ended, IxgbeTimedOptions, Nic, Options, TimedOptions,
+    run_capture, CaptureReport, Ended, IxgbeTimedOptions, Nic, Options, SfcTimedOptions,
+    TimedOptions,
 };
 use pollproof_netcore::GroOptions;
+use pollproof_sfc::RxForm;
 use pollproof_wire::{read_file, write_pcap};
 use std::path::{Path, PathBuf};
 
@@ -66,6 +68,15 @@ fn sockets_get_the_same_through_mlx4_in_all_modes() {
 fn sockets_get_the_same_through_ixgbe_in_all_modes() {
     for queues in [1, 4] {
         all_modes_give_the_same(&IxgbeTimedOptions::default().with_queues(queues, 512, queues));
+    }
+}
+
+#[test]
+fn sockets_get_the_same_through_sfc_in_all_modes_and_forms() {
+    for (channels, rx_form) in [(1, RxForm::V6_12), (4, RxForm::V6_12), (1, RxForm::GroList)] {
+        let mut options = SfcTimedOptions::default().with_channels(channels, 512, channels);
+        options.nic.rx_form = rx_form;
+        all_modes_give_the_same(&options);
     }
 }
 

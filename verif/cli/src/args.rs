@@ -278,7 +278,7 @@ pub struct BarrierArgs {
 /// `run`.
 #[derive(ClapArgs)]
 pub struct RunArgs {
-    /// NIC and driver: mlx4 (a ConnectX-3) or ixgbe (an 82599).
+    /// NIC and driver: mlx4 (a ConnectX-3), ixgbe (an 82599) or sfc (an EF10).
     #[arg(long)]
     pub nic: String,
     /// Capture to send in (pcap or pcapng, Ethernet).
@@ -287,7 +287,7 @@ pub struct RunArgs {
     /// Writes what the sockets got, in order of arrival.
     #[arg(long)]
     pub out: Option<PathBuf>,
-    /// Receive queues: for mlx4 a power of two up to 64, for ixgbe 1 to 16.
+    /// Receive queues: for mlx4 a power of two up to 64, for ixgbe 1 to 16, for sfc 1 to 32.
     #[arg(long, default_value_t = 1)]
     pub queues: u32,
     /// Whether packets are merged on their way up: not at all, merged and each taken up by itself,

@@ -6,8 +6,8 @@ use crate::gro_modes;
 use crate::progress::Progress;
 use anyhow::{anyhow, bail, Context};
 use pollproof_bench::timed::{
-    run_capture, CaptureReport, IxgbeTimedOptions, QueueReport, TimedError, TimedOptions,
-    TimedReport,
+    run_capture, CaptureReport, IxgbeTimedOptions, QueueReport, SfcTimedOptions, TimedError,
+    TimedOptions, TimedReport,
 };
 use pollproof_bench::GroOptions;
 use pollproof_bugs::check::Status;
@@ -52,7 +52,8 @@ pub fn committed_captures(
             let id = format!("tcp_udp.pcap, {queues} queue{plural}");
             let mlx4 = run_capture(&path, &mlx4(queues, 0, seed)).map_err(|e| anyhow!("{e}"));
             let ixgbe = run_capture(&path, &ixgbe(queues, 0, seed)).map_err(|e| anyhow!("{e}"));
-            [row(id.clone(), "mlx4", mlx4), row(id, "ixgbe", ixgbe)]
+            let sfc = run_capture(&path, &sfc(queues, seed)).map_err(|e| anyhow!("{e}"));
+            [row(id.clone(), "mlx4", mlx4), row(id.clone(), "ixgbe", ixgbe), row(id, "sfc", sfc)]
         })
         .chain(merged)
         .collect()
@@ -71,7 +72,9 @@ fn merged_captures(seed: u64, progress: &mut Progress) -> Vec<CaptureRow> {
             let run = run_capture(&path, &mlx4(1, 0, seed).with_gro(gro));
             rows.push(row(id.clone(), "mlx4", run.map_err(|e| anyhow!("{e}"))));
             let run = run_capture(&path, &ixgbe(1, 0, seed).with_gro(gro));
-            rows.push(row(id, "ixgbe", run.map_err(|e| anyhow!("{e}"))));
+            rows.push(row(id.clone(), "ixgbe", run.map_err(|e| anyhow!("{e}"))));
+            let run = run_capture(&path, &sfc(1, seed).with_gro(gro));
+            rows.push(row(id, "sfc", run.map_err(|e| anyhow!("{e}"))));
         }
     }
     rows
@@ -137,6 +140,11 @@ fn ixgbe(queues: u32, busy_poll_us: u64, seed: u64) -> IxgbeTimedOptions {
     options.with_queues(queues, ring_count, queues).busy_polling(busy_poll_us).keeping_bytes()
 }
 
+fn sfc(channels: u32, seed: u64) -> SfcTimedOptions {
+    let options = SfcTimedOptions { seed, ..SfcTimedOptions::default() };
+    options.with_channels(channels, 512, channels).keeping_bytes()
+}
+
 /// The capture through the NIC that is asked for.
 pub fn run_nic(args: &RunArgs, mode: GroMode) -> anyhow::Result<CaptureReport> {
     let (queues, us, seed) = (args.queues, args.busy_poll, args.seed);
@@ -154,7 +162,10 @@ pub fn run_nic(args: &RunArgs, mode: GroMode) -> anyhow::Result<CaptureReport> {
         "mlx4" => run_capture(&args.pcap, &mlx4(queues, us, seed).with_gro(gro).counting_lines()),
         "ixgbe" if !(1..=16).contains(&queues) => bail!("--queues {queues}: must be 1 to 16"),
         "ixgbe" => run_capture(&args.pcap, &ixgbe(queues, us, seed).with_gro(gro).counting_lines()),
-        nic => bail!("--nic {nic}: unknown NIC; this version knows mlx4 and ixgbe"),
+        "sfc" if !(1..=32).contains(&queues) => bail!("--queues {queues}: must be 1 to 32"),
+        "sfc" if us > 0 => bail!("--busy-poll: sfc has no method of its own for it"),
+        "sfc" => run_capture(&args.pcap, &sfc(queues, seed).with_gro(gro).counting_lines()),
+        nic => bail!("--nic {nic}: unknown NIC; this version knows mlx4, ixgbe and sfc"),
     };
     report.map_err(|error| anyhow!("{error}"))
 }

@@ -132,7 +132,7 @@ fn the_capture_comes_out_of_ixgbe_too_with_counts_for_each_queue() {
 
 #[test]
 fn modes_of_gro_are_shown_side_by_side_and_give_sockets_the_same() {
-    for (nic, mode) in [("mlx4", "on"), ("ixgbe", "batched")] {
+    for (nic, mode) in [("mlx4", "on"), ("ixgbe", "batched"), ("sfc", "batched")] {
         let pcap = "testdata/many_flows.pcap";
         let output = pollproof(&["run", "--nic", nic, "--pcap", pcap, "--gro", mode]);
         assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), err(&output));

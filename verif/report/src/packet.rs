@@ -20,6 +20,7 @@ pub(crate) fn text(step: &SkbStep) -> String {
         RefPut { kind, object } => format!("{kind} {object} is given back"),
         Sent { number, sum } => format!("frame {number} is sent, hash {sum:08x}"),
         Read { skb, sum } => format!("{skb:#x} is read, hash {sum:08x}"),
+        Entry { packets, .. } => format!("an entry tells of {packets} packets"),
         Score { total, .. } => format!("the score is {total} in all"),
     }
 }

@@ -26,8 +26,11 @@ pub const CATALOGUE: &[RuleInfo] = &[
     },
     RuleInfo {
         id: "BOUNDED-WORK",
-        sentence: "A poll takes at most its budget of packets, or one from each of its queues.",
-        source: "Linux Documentation/networking/napi.rst; ixgbe_poll() and its share of 1 at least",
+        sentence: "A poll takes at most its budget of packets, or one from each of its queues; an \
+                   entry that tells of several is begun below the budget and taken whole.",
+        source:
+            "Linux Documentation/networking/napi.rst; ixgbe_poll() and its share of 1 at least; \
+                 sfc's ef10.c (6.12), which takes merged events whole",
         blind_spots: "Transmit completions have a limit of their own, which is not looked at.",
         must_reach: &["received"],
     },
@@ -160,6 +163,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
         must_reach: &[],
     },
     packets::LIST_INTEGRITY,
+    packets::LIST_SCOPE,
     RuleInfo {
         id: "LISTED-MEANS-OWNED",
         sentence: "A context is put on a poll list, and completed, only while somebody owns it.",
@@ -387,6 +391,7 @@ pub const CATALOGUE: &[RuleInfo] = &[
         blind_spots: "Order between CPUs as in SINGLE-CONSUMER.",
         must_reach: &["listed"],
     },
+    packets::SCORE_TRUTH,
     RuleInfo {
         id: "SINGLE-CONSUMER",
         sentence: "At most one context polls a queue or moves its consumer index, and none after \

@@ -90,3 +90,21 @@ pub(crate) const SKB_OWNER: RuleInfo = RuleInfo {
     blind_spots: "Looks where a packet comes to its end.",
     must_reach: &["orphaned"],
 };
+
+pub(crate) const LIST_SCOPE: RuleInfo = RuleInfo {
+    id: "LIST-SCOPE",
+    sentence: "A list that belongs to one call of a poll method is there in it alone.",
+    source: "Linux efx_channels.c (6.12), efx_process_channel() and its warning",
+    blind_spots: "sfc tells of its lists; other drivers have none.",
+    must_reach: &["open"],
+};
+
+pub(crate) const SCORE_TRUTH: RuleInfo = RuleInfo {
+    id: "SCORE-TRUTH",
+    sentence:
+        "The score by which a driver moderates its interrupts is two for each packet that it \
+               took, whatever becomes of the packet.",
+    source: "Linux ef10.c (6.12), irq_mod_score",
+    blind_spots: "Looked at after each poll of sfc; what follows from the score is not.",
+    must_reach: &["score"],
+};

@@ -164,3 +164,18 @@ fn a_score_is_that_of_the_packets_that_were_taken() {
     assert!(!run(2, &[]) && !run(0, &[part]));
     assert!(run(0, &[]) && run(4, &[]) && run(2, &[part]));
 }
+
+#[test]
+fn an_entry_of_several_packets_is_begun_below_the_budget() {
+    let enter = PollEnter { napi: 0, budget: 2, netpoll: false };
+    let exit = PollExit { napi: 0, work: 2, budget: 2 };
+    let take = |index| CqeConsume { cq: 1, index, napi: 0 };
+    let run = |events: &[Event]| {
+        let events = [&[enter], events, &[exit]].concat();
+        broken(&events).contains(&"BOUNDED-WORK")
+    };
+    let two = skb(Entry { cq: 1, packets: 2 });
+    assert!(!run(&[take(0), two, take(1), take(2)]));
+    assert!(run(&[take(0), take(1), two, take(2), take(3)]));
+    assert!(run(&[take(0), two, take(1), take(2), take(3)]));
+}

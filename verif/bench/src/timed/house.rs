@@ -4,7 +4,7 @@ use super::cpu::Task;
 use super::host::TimedHost;
 use super::nic::Device as _;
 use super::world::World;
-use super::{Ixgbe, Mlx4, Nic, Options, TimedError, TimedReport};
+use super::{Ixgbe, Mlx4, Nic, Options, Sfc, TimedError, TimedReport};
 use pollproof_events::{emit, set_time_ps, Event};
 use pollproof_ixgbe::Adapter;
 use pollproof_kapi::Below;
@@ -36,6 +36,8 @@ pub struct House<N: Nic> {
 pub type TimedHouse = House<Mlx4>;
 /// A timed run of ixgbe.
 pub type IxgbeHouse = House<Ixgbe>;
+/// A timed run of sfc.
+pub type SfcHouse = House<Sfc>;
 
 fn check<N: Nic>(options: &Options<N>) -> Result<(), TimedError> {
     if !(1..=128).contains(&options.net.cpus) {
@@ -51,6 +53,13 @@ impl House<Mlx4> {
     /// The port.
     pub fn port(&self) -> &Arc<Mlx4Port> {
         &self.nic.port
+    }
+}
+
+impl House<Sfc> {
+    /// The port.
+    pub fn efx(&self) -> &Arc<pollproof_sfc::Efx> {
+        &self.nic.efx
     }
 }
 

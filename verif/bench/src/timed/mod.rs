@@ -19,17 +19,21 @@ mod nic;
 mod options;
 mod registers;
 mod report;
+mod sfc;
 mod world;
 
 pub use capture::{run_capture, CaptureReport};
 pub use host::TimedHost;
-pub use house::{run_frames, House, IxgbeHouse, TimedHouse};
+pub use house::{run_frames, House, IxgbeHouse, SfcHouse, TimedHouse};
 pub use ixgbe::Ixgbe;
 pub use judged::{run_judged, Judged};
 pub use mlx4::Mlx4;
 pub use nic::{Device, Nic, Parts, Shape};
-pub use options::{AffinityMove, CpuCosts, IxgbeTimedOptions, Options, TimedOptions};
+pub use options::{
+    AffinityMove, CpuCosts, IxgbeTimedOptions, Options, SfcTimedOptions, TimedOptions,
+};
 pub use report::{Ended, QueueReport, TimedReport};
+pub use sfc::Sfc;
 
 use pollproof_sim::QueueFull;
 
@@ -45,6 +49,9 @@ pub enum TimedError {
     /// The port does not open.
     #[error("the port does not open: {0}")]
     OpenIxgbe(#[from] pollproof_ixgbe::OpenError),
+    /// The port does not open.
+    #[error("the port does not open: {0}")]
+    OpenSfc(#[from] pollproof_sfc::OpenError),
     /// The limit of steps was hit.
     #[error("the run took more than {0} steps")]
     TooManyEvents(u64),

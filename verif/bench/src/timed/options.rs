@@ -1,12 +1,13 @@
 //! What can be chosen about a timed run.
 
-use super::{Ixgbe, Mlx4, Nic};
+use super::{Ixgbe, Mlx4, Nic, Sfc};
 use pollproof_connectx_3::Params;
 use pollproof_hostmem::{Config, FailPlan};
 use pollproof_ixgbe::{IxgbeOptions, QvLockForm};
 use pollproof_mlx4::Mlx4Options;
 use pollproof_netcore::{GroOptions, Keep, NetOptions, L1};
 use pollproof_pcie::{LinkParams, GEN2_X8, GEN3_X8};
+use pollproof_sfc::SfcOptions;
 use pollproof_wire::{FaultRates, Pacing, FORTY_GIGABIT};
 
 /// What driver code costs, nanoseconds. A CPU's time moves by these alone.
@@ -90,6 +91,8 @@ pub struct Options<N: Nic> {
 pub type TimedOptions = Options<Mlx4>;
 /// A timed run of ixgbe.
 pub type IxgbeTimedOptions = Options<Ixgbe>;
+/// A timed run of sfc.
+pub type SfcTimedOptions = Options<Sfc>;
 
 impl Default for Options<Mlx4> {
     /// One queue of mlx4_en as it comes, at 40 Gb/s line rate, on one CPU.
@@ -211,3 +214,37 @@ impl Options<Ixgbe> {
 
 /// Bits of a second.
 const TEN_GIGABIT: u64 = 10_000_000_000;
+
+impl Default for Options<Sfc> {
+    /// One channel of sfc as it comes, at 10 Gb/s line rate, on one CPU.
+    fn default() -> Self {
+        let base = TimedOptions::default();
+        Self {
+            nic: SfcOptions::default(),
+            net: base.net,
+            device: pollproof_solarflare_ef10::Params::default(),
+            link: GEN3_X8,
+            posted_limit: base.posted_limit,
+            pacing: Pacing::LineRate { bits_per_s: TEN_GIGABIT },
+            faults: base.faults,
+            seed: base.seed,
+            costs: base.costs,
+            memory: base.memory,
+            fail_allocs: None,
+            affinity_moves: Vec::new(),
+            busy_poll_us: 0,
+            stop_at_ps: None,
+            max_events: base.max_events,
+        }
+    }
+}
+
+impl Options<Sfc> {
+    /// `channels` channels with receive rings of `entries` descriptors, on `cpus` CPUs.
+    pub fn with_channels(mut self, channels: u32, entries: u32, cpus: u32) -> Self {
+        self.nic.channels = channels;
+        self.nic.rxq_entries = entries;
+        self.net.cpus = cpus;
+        self
+    }
+}

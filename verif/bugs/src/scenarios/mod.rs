@@ -21,6 +21,7 @@ mod nic;
 mod optima;
 mod port;
 mod qv_lock;
+mod sfc;
 mod sock;
 mod task;
 
@@ -59,6 +60,7 @@ pub use qv_lock::{
     QV_LOCK_3_CMPXCHG, QV_LOCK_3_SPIN, QV_LOCK_3_SPIN_BH, QV_LOCK_DISABLE_CMPXCHG,
     QV_LOCK_DISABLE_SPIN, QV_LOCK_DISABLE_SPIN_BH, QV_LOCK_NETPOLL,
 };
+pub use sfc::*;
 pub use sock::{SOCK_BUSY_LOOP, SOCK_LL_POLL, SOCK_LL_POLL_FREE, SOCK_LOOPBACK};
 pub use task::{BUSY_LOOP_RX, LL_POLL_SOFTIRQ, SERVICE_TASK, STOP_TWICE};
 
@@ -73,7 +75,7 @@ use std::sync::Arc;
 /// Every scenario that is checked in its own right.
 pub const ALL: &[&Scenario] = &JOINED;
 
-const PARTS: [&[&Scenario]; 10] = [
+const PARTS: [&[&Scenario]; 11] = [
     CORE_AND_MLX4,
     gro::ALL,
     gro_nic::ALL,
@@ -82,6 +84,7 @@ const PARTS: [&[&Scenario]; 10] = [
     ixgbe_poll::ALL,
     ixgbe_control::ALL,
     ixgbe_tx::ALL,
+    sfc::ALL,
     fq::ALL,
     fq_alone::ALL,
 ];

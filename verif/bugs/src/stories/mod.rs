@@ -59,6 +59,9 @@ mod e_8;
 mod f_1;
 mod f_15;
 mod f_9;
+mod g_13;
+mod g_14;
+mod g_5;
 mod gro_link;
 mod gro_segs;
 mod gro_udp_order;
@@ -141,6 +144,10 @@ pub const ALL: &[&Story] = &[
     &e_30::STORY,
     &e_32::STORY,
     &e_40::STORY,
+    // sfc.
+    &g_5::STORY,
+    &g_13::STORY,
+    &g_14::STORY,
     // The packet scheduler and its timers.
     &h_1::STORY,
     &h_2::STORY,

@@ -6,7 +6,7 @@
 use super::Rule;
 use crate::judge::Verdicts;
 use crate::map::FewMap;
-use pollproof_events::{CqId, Event, NapiId, Record};
+use pollproof_events::{CqId, Event, NapiId, Record, SkbStep};
 
 const BUDGET: &str = "NAPI-BUDGET";
 const HONEST: &str = "HONEST-WORK";
@@ -20,6 +20,9 @@ struct Poll {
     consumed: i32,
     /// Queues that something was taken from.
     queues: Vec<CqId>,
+    /// Packets before the last entry, which may tell of several; and how many of those are to come.
+    before_entry: i32,
+    of_entry: u32,
     completed: bool,
     armed: bool,
 }
@@ -39,10 +42,19 @@ impl Rule for Budget {
             }
             Event::CqeConsume { cq, napi, .. } => {
                 if let Some(poll) = stack.last_mut().filter(|p| p.napi == napi) {
+                    match poll.of_entry {
+                        0 => poll.before_entry = poll.consumed,
+                        n => poll.of_entry = n - 1,
+                    }
                     poll.consumed += 1;
                     if !poll.queues.contains(&cq) {
                         poll.queues.push(cq);
                     }
+                }
+            }
+            Event::Skb(SkbStep::Entry { packets, .. }) => {
+                if let Some(poll) = stack.last_mut() {
+                    (poll.before_entry, poll.of_entry) = (poll.consumed, packets);
                 }
             }
             // It is part of a packet that is counted when it ends.
@@ -89,7 +101,7 @@ fn at_exit(poll: &Poll, work: i32, budget: i32, record: &Record, verdicts: &mut 
     if poll.consumed > 0 {
         verdicts.reach(BOUNDED, "received");
     }
-    if poll.consumed > most {
+    if poll.consumed > most && poll.before_entry >= most {
         let message = format!("the poll took {} packets of a budget of {budget}", poll.consumed);
         verdicts.broken(BOUNDED, record, message);
     }

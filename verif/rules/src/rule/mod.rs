@@ -92,6 +92,7 @@ impl Rules {
                 self.packets.see(record, verdicts);
             }
             Event::Skb(_) => {
+                self.budget.see(record, verdicts);
                 self.packets.see(record, verdicts);
                 self.refs.see(record, verdicts);
             }
