@@ -136,6 +136,7 @@ impl ConnectX3 {
             return Err(CmdStatus::ResourceBusy);
         }
         self.cqs[cqn as usize] = None;
+        self.events.retain(|event| event.cqn != cqn);
         self.timers.retain(|&t| t != cqn);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The device as a whole: time in, completions in, requests out.
 
 use crate::cq::{Cq, CqView};
-use crate::eq::{Eq, EqView};
+use crate::eq::{Delayed, Eq, EqView};
 use crate::out::{Out, Read};
 use crate::rq::{Rq, RqView};
 use crate::rss::Rss;
@@ -21,6 +21,8 @@ pub struct ConnectX3 {
     pub(crate) rqs: Vec<Option<Rq>>,
     /// CQs whose moderation timer runs.
     pub(crate) timers: Vec<u32>,
+    /// Events that are not written yet.
+    pub(crate) events: VecDeque<Delayed>,
     pub(crate) rss: Option<Rss>,
     pub(crate) default_rqn: Option<u32>,
     pub(crate) fifo: VecDeque<Arrived>,
@@ -47,6 +49,7 @@ impl ConnectX3 {
             cqs: Vec::new(),
             rqs: Vec::new(),
             timers: Vec::new(),
+            events: VecDeque::new(),
             rss: None,
             default_rqn: None,
             fifo_bytes: 0,
@@ -68,7 +71,8 @@ impl ConnectX3 {
     pub fn next_deadline(&self) -> Option<u64> {
         let frame = self.fifo.front().map(Arrived::ready_ps).filter(|&ps| ps > self.now_ps);
         let timers = self.timers.iter().filter_map(|&cqn| self.cq_ref(cqn)).map(Cq::deadline_ps);
-        frame.into_iter().chain(timers).min()
+        let event = self.events.front().map(|event| event.due_ps);
+        frame.into_iter().chain(timers).chain(event).min()
     }
 
     /// Does what is due now.
@@ -82,6 +86,7 @@ impl ConnectX3 {
                 i += 1;
             }
         }
+        self.push_due_eqes();
         self.pump();
     }
 
@@ -149,6 +154,7 @@ impl ConnectX3 {
             }
             Read::CqRecord { cqn, epoch, arrival } => self.cq_record(cqn, epoch, arrival, word),
             Read::CqArm { cqn, epoch } => self.cq_arm_record(cqn, epoch, word),
+            Read::Hca(_) => {}
         }
         self.pump();
     }

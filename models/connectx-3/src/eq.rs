@@ -13,6 +13,16 @@ pub(crate) struct Eq {
     armed: bool,
 }
 
+/// An event of a CQ that is not written yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Delayed {
+    pub(crate) due_ps: u64,
+    eqn: u32,
+    kind: u32,
+    pub(crate) cqn: u32,
+    syndrome: u32,
+}
+
 /// State of an EQ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EqView {
@@ -47,8 +57,26 @@ impl Eq {
 }
 
 impl ConnectX3 {
-    /// Writes an EQE and signals it when the EQ is armed.
+    /// An event of a CQ: at once, or after [`crate::Params::event_delay_ps`].
     pub(crate) fn push_eqe(&mut self, eqn: u32, kind: u32, cqn: u32, syndrome: u32) {
+        if self.params.event_delay_ps == 0 {
+            return self.push_async_eqe(eqn, kind, 0, [cqn, 0, syndrome, 0, 0, 0]);
+        }
+        let due_ps = self.now_ps.saturating_add(self.params.event_delay_ps);
+        self.events.push_back(Delayed { due_ps, eqn, kind, cqn, syndrome });
+    }
+
+    /// Events of CQs that are due are written.
+    pub(crate) fn push_due_eqes(&mut self) {
+        while let Some(event) = self.events.front().filter(|e| e.due_ps <= self.now_ps) {
+            let Delayed { eqn, kind, cqn, syndrome, .. } = *event;
+            self.events.pop_front();
+            self.push_async_eqe(eqn, kind, 0, [cqn, 0, syndrome, 0, 0, 0]);
+        }
+    }
+
+    /// Writes an EQE, its words from the second on, and signals it when the EQ is armed.
+    pub(crate) fn push_async_eqe(&mut self, eqn: u32, kind: u32, subtype: u32, words: [u32; 6]) {
         let Some(eq) = self.eqs.get_mut(eqn as usize).and_then(Option::as_mut) else { return };
         // Assumed: an EQ of n entries holds n. Linux keeps a spare half anyway (`eq.c`).
         if eq.pending() >= eq.size() {
@@ -58,9 +86,13 @@ impl ConnectX3 {
         }
         let lap = eq.producer >> eq.context.log_size & 1;
         let entry = entry(&[
-            (eqe::TYPE, kind << 16),
-            (eqe::CQN, cqn),
-            (eqe::SYNDROME, syndrome),
+            (eqe::TYPE, kind << 16 | subtype),
+            (eqe::CQN, words[0]),
+            (eqe::CQN + 4, words[1]),
+            (eqe::SYNDROME, words[2]),
+            (eqe::SYNDROME + 4, words[3]),
+            (eqe::SYNDROME + 8, words[4]),
+            (eqe::SYNDROME + 12, words[5]),
             (eqe::OWNER_WORD, lap * eqe::OWNER),
         ]);
         let slot = eq.producer & (eq.size() - 1);

@@ -12,8 +12,10 @@
 //! relies on, PRM bit tables of iPXE's `MT25408_PRM.h` for layouts. Where neither says what the
 //! device does, the comment says "assumed".
 //!
-//! Not modelled: sending, the command mailbox (HCR) and ICM, MTTs and memory keys (an lkey is
-//! identity, only `LKEY_INVALID` means "unused"), SRQ, VLAN stripping, MAC filter and multicast,
+//! [`Hca`] is the whole PCI function around those engines, as an unmodified driver finds it.
+//!
+//! Not modelled by the engines: memory keys (an lkey is identity, only `LKEY_INVALID` means
+//! "unused"), SRQ, VLAN stripping, MAC filter and multicast,
 //! pause frames, EQ moderation, CQE compression and timestamps, CHECKSUM_COMPLETE (the checksum
 //! field is 0xffff for a good TCP or UDP checksum, else 0), flush completions of a stopped ring.
 //!
@@ -23,6 +25,7 @@ mod commands;
 mod cq;
 mod device;
 mod eq;
+mod hca;
 mod mmio;
 mod out;
 mod params;
@@ -34,6 +37,7 @@ mod rx;
 pub use cq::{Completion, CqView, Room};
 pub use device::ConnectX3;
 pub use eq::EqView;
+pub use hca::{Hca, HcaParams, MULTICAST_MAX};
 pub use params::{ArmSource, Params, Stats, CQ_MAX_COUNT, CQ_PERIOD_US};
 pub use parse::{classify, Class};
 pub use rq::RqView;

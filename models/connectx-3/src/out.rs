@@ -1,5 +1,6 @@
 //! What waits for the bus, and which reads are under way.
 
+use crate::hca::Purpose;
 use pollproof_events::What;
 use pollproof_pcie::{Outbound, Payload};
 use pollproof_regs::mlx4::cqe;
@@ -16,6 +17,8 @@ pub(crate) enum Read {
     CqRecord { cqn: u32, epoch: u32, arrival: u64 },
     /// Arm word of a CQ.
     CqArm { cqn: u32, epoch: u32 },
+    /// Something that the function around the engines wants.
+    Hca(Purpose),
 }
 
 enum Item {
@@ -47,6 +50,8 @@ pub(crate) struct Out {
     pub(crate) completions: u64,
     /// Messages that wait for the bus.
     messages: usize,
+    /// Requests that came so far; an owner fill is one.
+    pushed: u64,
 }
 
 impl Out {
@@ -54,25 +59,40 @@ impl Out {
         self.items.len()
     }
 
+    /// Requests that came so far.
+    pub(crate) fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// Requests that have left so far.
+    pub(crate) fn popped(&self) -> u64 {
+        self.pushed - self.items.len() as u64
+    }
+
+    fn push(&mut self, item: Item) {
+        self.pushed += 1;
+        self.items.push_back(item);
+    }
+
     pub(crate) fn write(&mut self, addr: u64, payload: Payload, what: What) {
-        self.items.push_back(Item::Out(Outbound::DmaWrite { addr, payload, what }));
+        self.push(Item::Out(Outbound::DmaWrite { addr, payload, what }));
     }
 
     pub(crate) fn complete(&mut self, addr: u64, payload: Payload) {
         self.completions += 1;
         let out = Outbound::DmaWrite { addr, payload, what: What::Cqe };
-        self.items.push_back(Item::Completion(out));
+        self.push(Item::Completion(out));
     }
 
     pub(crate) fn msix(&mut self, vector: u32) {
         self.messages += 1;
-        self.items.push_back(Item::Out(Outbound::Msix { vector }));
+        self.push(Item::Out(Outbound::Msix { vector }));
     }
 
     /// Sets the owner bit in the last word of each of `count` entries.
     pub(crate) fn fill_owner(&mut self, buf: u64, stride_bytes: u32, count: u32, what: What) {
         let addr = buf + u64::from(stride_bytes) - 4;
-        self.items.push_back(Item::Fill { addr, stride_bytes, left: count, what });
+        self.push(Item::Fill { addr, stride_bytes, left: count, what });
     }
 
     /// Queues a read; false when too many are open.
@@ -88,8 +108,9 @@ impl Out {
         let entry = &mut self.slots[usize::from(slot)];
         entry.generation = entry.generation.wrapping_add(1);
         entry.read = Some(read);
-        let tag = u32::from(entry.generation) << 16 | u32::from(slot);
-        self.items.push_back(Item::Out(Outbound::DmaRead { tag, addr, len, what }));
+        // The uppermost bit is for parts of reads.
+        let tag = u32::from(entry.generation & 0x7fff) << 16 | u32::from(slot);
+        self.push(Item::Out(Outbound::DmaRead { tag, addr, len, what }));
         true
     }
 
@@ -97,12 +118,18 @@ impl Out {
     pub(crate) fn take_read(&mut self, tag: u32) -> Option<Read> {
         let slot = tag as u16;
         let entry = self.slots.get_mut(usize::from(slot))?;
-        if u32::from(entry.generation) != tag >> 16 {
+        if u32::from(entry.generation & 0x7fff) != tag >> 16 {
             return None;
         }
         let read = entry.read.take()?;
         self.free.push(slot);
         Some(read)
+    }
+
+    /// What the read of `tag` is for.
+    pub(crate) fn peek_read(&self, tag: u32) -> Option<Read> {
+        let entry = self.slots.get(usize::from(tag as u16))?;
+        entry.read.filter(|_| u32::from(entry.generation & 0x7fff) == tag >> 16)
     }
 
     /// The next request where it waits; none when it is made as it is popped, or when a message is

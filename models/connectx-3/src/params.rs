@@ -48,6 +48,8 @@ pub struct Params {
     pub record_low_water: u32,
     /// How a CQ is armed.
     pub arm: ArmSource,
+    /// From what makes an event of a CQ to its EQE. Assumed.
+    pub event_delay_ps: u64,
 }
 
 impl Default for Params {
@@ -66,6 +68,7 @@ impl Default for Params {
             fetch_wqes: 8,
             record_low_water: 16,
             arm: ArmSource::Doorbell,
+            event_delay_ps: 0,
         }
     }
 }

@@ -120,7 +120,7 @@ fn l4(class: &mut Class, protocol: u8, segment: Option<&[u8]>, addresses: &[u8])
 
 /// Sum of 16-bit words in the order of this machine, not folded (RFC 1071, 2B: order is free).
 #[inline]
-fn sum(bytes: &[u8]) -> u64 {
+pub(crate) fn sum(bytes: &[u8]) -> u64 {
     let mut chunks = bytes.chunks_exact(8);
     let (mut even, mut odd) = (0u64, 0u64);
     for chunk in &mut chunks {
@@ -146,7 +146,7 @@ fn sum(bytes: &[u8]) -> u64 {
 }
 
 #[inline]
-fn fold(sum: u64) -> u64 {
+pub(crate) fn fold(sum: u64) -> u64 {
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     let sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
     let sum = (sum & 0xffff) + (sum >> 16);

@@ -29,6 +29,10 @@ pub enum What {
     Wqe,
     /// A doorbell record in host memory.
     Record,
+    /// What a firmware command brings or takes.
+    Mailbox,
+    /// Entries of a translation table.
+    Mtt,
 }
 
 /// Which list a NAPI context is on.

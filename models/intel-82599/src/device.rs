@@ -5,7 +5,6 @@ use crate::flow::{FlowConfig, FlowControl};
 use crate::irq::Irq;
 use crate::mac::Link;
 use crate::misuse::Misuses;
-use crate::msix::Msix;
 use crate::nvm::Nvm;
 use crate::out::{Out, Read};
 use crate::params::{IdleWriteBack, Medium};
@@ -19,11 +18,16 @@ use crate::stuck::Leftover;
 use crate::tx::TxEngine;
 use crate::txq::{TxQueue, TX_STALLED};
 use crate::{Misuse, Params, Stats};
-use pollproof_pcie::{MsixTable, Outbound, Ring};
-use pollproof_regs::ixgbe::QUEUES;
+use pollproof_pcie::{MsixBar, MsixTable, Outbound, Ring};
+use pollproof_regs::ixgbe::{pci, QUEUES, VECTORS};
 use pollproof_regs::ixgbe_map as map;
 use pollproof_regs::ixgbe_stat as stat;
 use std::collections::BTreeMap;
+
+/// BAR 4 as after a reset (9.3.8).
+pub(crate) fn msix(params: &Params) -> MsixBar {
+    MsixBar::new(VECTORS, pci::MSIX_PBA, params.msix_masked_at_reset)
+}
 
 /// One port of an 82599. See the crate for how it is driven.
 pub struct Intel82599 {
@@ -33,7 +37,7 @@ pub struct Intel82599 {
     pub(crate) csr: Csr,
     pub(crate) out: Out,
     pub(crate) irq: Irq,
-    pub(crate) msix: Msix,
+    pub(crate) msix: MsixBar,
     pub(crate) nvm: Nvm,
     pub(crate) sfp: Sfp,
     pub(crate) link: Link,
@@ -65,7 +69,7 @@ impl Intel82599 {
             csr: Csr::new(),
             out: Out::default(),
             irq: Irq::of(&params),
-            msix: Msix::new(params.msix_masked_at_reset),
+            msix: msix(&params),
             nvm: Nvm::new(params.medium, params.mac),
             sfp: Sfp::new(module),
             link: Link::new(),

@@ -32,7 +32,6 @@ mod job;
 mod mac;
 mod misuse;
 mod mmio;
-mod msix;
 mod nvm;
 mod offload;
 mod out;

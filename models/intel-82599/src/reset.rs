@@ -14,7 +14,7 @@ use pollproof_regs::ixgbe_map as map;
 impl Intel82599 {
     /// Power on, function level reset, or the way from D3 to D0 (No_Soft_Reset is 0, 9.3.7.1.4).
     pub fn hard_reset(&mut self) {
-        self.msix = crate::msix::Msix::new(self.params.msix_masked_at_reset);
+        self.msix = crate::device::msix(&self.params);
         self.soft_reset();
         self.csr.set(map::SWSM, 0);
         self.csr.set(map::SW_FW_SYNC, 0);

@@ -6,12 +6,14 @@
 
 mod link;
 mod msix;
+mod msix_bar;
 mod outbound;
 mod posted;
 mod ring;
 
 pub use link::{Link, LinkParams, GEN2_X8, GEN3_X8};
 pub use msix::MsixTable;
+pub use msix_bar::MsixBar;
 pub use outbound::{Outbound, Payload};
 pub use posted::{PostedQueue, PostedWrite};
 pub use ring::{Entry, Ring};

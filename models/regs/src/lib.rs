@@ -9,3 +9,4 @@ pub mod ixgbe_desc;
 pub mod ixgbe_map;
 pub mod ixgbe_stat;
 pub mod mlx4;
+pub mod mlx4_hca;

@@ -3,6 +3,7 @@
 use pollproof_bugs::check::Status;
 use pollproof_linux::boot::Boot;
 use pollproof_linux::kernel::{self, Cache, Kind};
+use pollproof_linux::run::{board, Device};
 use pollproof_linux::scenarios::{select, Setting};
 use pollproof_wire::Capture;
 
@@ -29,7 +30,8 @@ fn run(cache: Option<Cache>) -> LinuxCheck {
         return LinuxCheck { said: format!("{ID}: {said}"), status: None };
     };
     let (boot, capture) = (Boot::new(&built, true), Capture::default());
-    let setting = Setting { boot: &boot, capture: &capture, plan: Default::default() };
+    let device = Device::Ixgbe(board());
+    let setting = Setting { boot: &boot, capture: &capture, plan: Default::default(), device };
     let cases = select("arp-icmp").into_iter().flat_map(|scenario| (scenario.cases)(&setting));
     let mut problems = Vec::new();
     for case in cases {

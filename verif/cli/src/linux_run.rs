@@ -8,7 +8,7 @@ use anyhow::{anyhow, bail};
 use pollproof_linux::boot::Boot;
 use pollproof_linux::capture::{self, FaultPlan};
 use pollproof_linux::kernel::{self, Built, Kind};
-use pollproof_linux::run::{board, run as run_kernel, RunOptions, RunReport};
+use pollproof_linux::run::{board, run as run_kernel, Device, RunOptions, RunReport};
 use pollproof_linux::serve::ServeError;
 use pollproof_linux::timing::Plan;
 use pollproof_wire::read_file;
@@ -68,7 +68,7 @@ pub fn choose(args: &LinuxKernelArgs) -> anyhow::Result<Option<Chosen>> {
 /// Drivers that are known here.
 pub fn check_nic(nic: &str) -> anyhow::Result<()> {
     if nic != "ixgbe" {
-        bail!("{nic}: unknown driver; this version knows ixgbe");
+        bail!("{nic}: unknown driver here; this version knows ixgbe");
     }
     Ok(())
 }
@@ -81,7 +81,9 @@ enum Wanted {
 
 /// Runs a kernel once and prints what became of it.
 pub fn run(args: &LinuxRunArgs, quiet: bool) -> anyhow::Result<u8> {
-    check_nic(&args.nic)?;
+    let Some(device) = Device::of(&args.nic) else {
+        bail!("{}: unknown driver; this version knows ixgbe and mlx4", args.nic);
+    };
     let faults: FaultPlan = args.faults.parse()?;
     let plan: Plan = args.timing.parse()?;
     let simulated = args.time == Time::Simulated;
@@ -104,7 +106,7 @@ pub fn run(args: &LinuxRunArgs, quiet: bool) -> anyhow::Result<u8> {
     };
     let mut options = RunOptions::new(chosen.boot(simulated).with(&script));
     (options.phases, options.plan) = (vec![phase], plan);
-    options.remove_at = faults.remove_at;
+    (options.remove_at, options.device) = (faults.remove_at, device);
     let report = match run_kernel(options) {
         Ok(report) => report,
         Err(error) => bail!("{error}"),

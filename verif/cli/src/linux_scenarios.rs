@@ -6,6 +6,7 @@ use crate::linux_run::choose;
 use crate::progress::Progress;
 use anyhow::{bail, Context};
 use pollproof_linux::boot::BootError;
+use pollproof_linux::run::{board, Device};
 use pollproof_linux::scenarios::{select, Case, Outcome, Scenario, Setting};
 use pollproof_wire::{read_capture, Capture};
 use std::collections::BTreeMap;
@@ -39,7 +40,8 @@ pub fn scenarios(args: &LinuxScenariosArgs, quiet: bool) -> anyhow::Result<u8> {
     let simulated = args.time == Time::Simulated;
     let boot = chosen.boot(simulated);
     let capture = capture(args.pcap.as_deref())?;
-    let setting = Setting { boot: &boot, capture: &capture, plan: Default::default() };
+    let device = Device::Ixgbe(board());
+    let setting = Setting { boot: &boot, capture: &capture, plan: Default::default(), device };
     let mut jobs = Vec::new();
     for _ in 0..args.repeat.max(1) {
         for &scenario in &selected {

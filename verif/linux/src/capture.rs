@@ -137,7 +137,7 @@ pub fn problems(report: &RunReport) -> Vec<String> {
     if let Some(error) = &report.error {
         problems.push(format!("the run was cut: {error}"));
     } else if !report.finished {
-        problems.push("the kernel did not switch itself off".to_owned());
+        problems.push(format!("the kernel did not switch itself off: {}", report.ending));
     }
     problems.extend(report.log_reports.iter().map(|line| format!("kernel log: {line}")));
     let broken = report.findings.iter().map(|f| format!("{}: {}", f.rule, f.message));

@@ -14,6 +14,7 @@ pub mod kernel;
 pub mod log;
 pub mod memory;
 pub mod nic;
+mod nic_mlx4;
 pub mod packets;
 pub mod pci;
 pub mod private;

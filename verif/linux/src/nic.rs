@@ -84,6 +84,10 @@ pub trait Nic {
     fn mmio_read(&mut self, bar: u8, offset: u64, bytes: u32) -> u64;
     /// A BAR is written: 1, 2, 4 or 8 bytes.
     fn mmio_write(&mut self, bar: u8, offset: u64, value: u64, bytes: u32);
+    /// Whether the answer to a read of this register waits for something that the device does.
+    fn stalls_read(&self, _bar: u8, _offset: u64) -> bool {
+        false
+    }
     /// Message control of MSI-X.
     fn set_msix_control(&mut self, enabled: bool, function_mask: bool);
     /// Address and data of a vector's message.

@@ -9,6 +9,7 @@ use crate::serve::{Door, Limits, ServeError, Server, Time};
 use crate::timing::Plan;
 use crate::wall::Wall;
 use crate::world::{Partner, Phase, SentFrame, Street, World};
+use pollproof_connectx_3::{Hca, HcaParams};
 use pollproof_events::{with_visitor, Record, Visitor};
 use pollproof_intel_82599::{Intel82599, Medium, Params};
 use pollproof_pcie::{LinkParams, GEN2_X8};
@@ -41,7 +42,7 @@ pub struct RunOptions {
     /// Delays; under simulated time alone.
     pub plan: Plan,
     /// Device.
-    pub device: Params,
+    pub device: Device,
     /// Bus, under simulated time; in real time it takes no time of its own.
     pub link: LinkParams,
     /// The function leaves the bus at this register access.
@@ -60,11 +61,31 @@ impl RunOptions {
             phases: Vec::new(),
             partner: None,
             plan: Plan::default(),
-            device: board(),
+            device: Device::Ixgbe(board()),
             link: GEN2_X8,
             remove_at: None,
             limits: Limits::default(),
             keep_events: false,
+        }
+    }
+}
+
+/// Device that a kernel finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// An 82599, which ixgbe drives.
+    Ixgbe(Params),
+    /// A ConnectX-3, which mlx4_core and mlx4_en drive.
+    Mlx4(HcaParams),
+}
+
+impl Device {
+    /// The name of its driver, and its board.
+    pub fn of(driver: &str) -> Option<Self> {
+        match driver {
+            "ixgbe" => Some(Self::Ixgbe(board())),
+            "mlx4" => Some(Self::Mlx4(HcaParams::new(board().mac))),
+            _ => None,
         }
     }
 }
@@ -81,6 +102,8 @@ pub struct RunReport {
     pub output: Output,
     /// The kernel switched itself off.
     pub finished: bool,
+    /// How its process ended.
+    pub ending: String,
     /// Why serving ended early.
     pub error: Option<ServeError>,
     /// Frames that the driver sent, marks apart.
@@ -176,6 +199,13 @@ impl Visitor for Watch {
 
 /// Runs a kernel to its end.
 pub fn run(options: RunOptions) -> Result<RunReport, BootError> {
+    match options.device {
+        Device::Ixgbe(params) => run_with(Intel82599::new(params), options),
+        Device::Mlx4(params) => run_with(Hca::new(params), options),
+    }
+}
+
+fn run_with<N: Nic>(nic: N, options: RunOptions) -> Result<RunReport, BootError> {
     let (mut running, doors) = options.boot.start()?;
     let watch = Rc::new(RefCell::new(Watch::new(options.keep_events)));
     let street = Street::new(options.phases, options.partner);
@@ -183,14 +213,16 @@ pub fn run(options: RunOptions) -> Result<RunReport, BootError> {
         Some(socket) => (Time::Simulated(socket, Calendar::default()), options.link),
         None => (Time::Real(Wall::start()), LinkParams::zero()),
     };
-    let mut world = World::new(Intel82599::new(options.device), street, options.plan, link);
+    let mut world = World::new(nic, street, options.plan, link);
     world.remove_at = options.remove_at;
     let door = Door::Closed(doors.device, Some(doors.dir));
     let mut server = match Server::new(world, door, time, options.limits) {
         Ok(server) => server,
         Err(error) => {
             let (_, output) = running.end();
-            return Ok(report(None, Some(error), false, output, &mut Watch::new(false)));
+            let mut report = report::<N>(None, Some(error), output, &mut Watch::new(false));
+            report.ending = "killed by us before it began".to_owned();
+            return Ok(report);
         }
     };
     let error = with_visitor(watch.clone(), || server.serve(running.gone())).err();
@@ -207,7 +239,10 @@ pub fn run(options: RunOptions) -> Result<RunReport, BootError> {
     drop(running);
     let watch = Rc::try_unwrap(watch).map(RefCell::into_inner);
     let mut watch = watch.unwrap_or_else(|shared| shared.replace(Watch::new(false)));
-    Ok(report(world, error, finished, output, &mut watch))
+    let mut report = report(world, error, output, &mut watch);
+    report.finished = finished;
+    report.ending = status.map_or("killed by us: it did not end".to_owned(), |s| s.to_string());
+    Ok(report)
 }
 
 /// Findings of rules that can see such a trace.
@@ -215,17 +250,17 @@ fn seen(findings: &[Finding]) -> Vec<Finding> {
     findings.iter().filter(|finding| SEEN.contains(&finding.rule)).cloned().collect()
 }
 
-fn report(
-    world: Option<World<Intel82599>>,
+fn report<N: Nic>(
+    world: Option<World<N>>,
     error: Option<ServeError>,
-    finished: bool,
     output: Output,
     watch: &mut Watch,
 ) -> RunReport {
     let log_reports = log::reports(&output.kernel_log());
     let mut report = RunReport {
         output,
-        finished,
+        finished: false,
+        ending: String::new(),
         error,
         sent: Vec::new(),
         arrived: Vec::new(),

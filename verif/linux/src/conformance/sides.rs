@@ -2,7 +2,7 @@
 
 use super::{data_path, Pattern, Step};
 use crate::boot::{Boot, BootError};
-use crate::run::{board, run, RunOptions, RunReport};
+use crate::run::{board, run, Device, RunOptions, RunReport};
 use crate::world::{Phase, MARK_PORT};
 use pollproof_bench::timed::{CpuCosts, IxgbeHouse, IxgbeTimedOptions, TimedError};
 use pollproof_events::{with_visitor, Record};
@@ -33,8 +33,11 @@ pub fn linux(boot: Boot, pattern: &Pattern) -> Result<(Vec<Step>, RunReport), Bo
     let mut options = RunOptions::new(boot);
     options.phases = vec![Phase { frames: pattern.frames(), acts: Vec::new() }];
     options.link = LinkParams::zero();
-    options.device =
-        Params { msix_masked_at_reset: true, medium: board().medium, ..Params::zero() };
+    options.device = Device::Ixgbe(Params {
+        msix_masked_at_reset: true,
+        medium: board().medium,
+        ..Params::zero()
+    });
     options.keep_events = true;
     let mut report = run(options)?;
     let records = std::mem::take(&mut report.records);

@@ -16,7 +16,7 @@ mod script;
 use crate::boot::{Boot, BootError};
 use crate::capture;
 use crate::kernel::cpio;
-use crate::run::{board, run, RunOptions, RunReport};
+use crate::run::{run, Device, RunOptions, RunReport};
 use crate::timing::Plan;
 use crate::world::Phase;
 use pollproof_wire::Capture;
@@ -30,6 +30,8 @@ pub struct Setting<'a> {
     pub capture: &'a Capture,
     /// Delays, under simulated time.
     pub plan: Plan,
+    /// Device.
+    pub device: Device,
 }
 
 /// One scenario.
@@ -138,7 +140,7 @@ impl Case {
             phases: self.phases,
             plan: setting.plan.clone(),
             remove_at: self.remove_at,
-            device: board(),
+            device: setting.device,
             ..RunOptions::new(boot)
         };
         let mut report = run(options)?;

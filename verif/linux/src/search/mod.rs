@@ -16,7 +16,7 @@ pub use token::{Token, TokenError};
 use crate::boot::{Boot, BootError};
 use crate::capture;
 use crate::packets;
-use crate::run::{run, RunOptions, RunReport};
+use crate::run::{board, run, RunOptions, RunReport};
 use crate::timing::Plan;
 use crate::world::{Coming, Partner, SentFrame, MARK_PORT};
 use episode::{SINK_PORT, SOURCE_PORT};
@@ -271,7 +271,7 @@ pub fn search(setup: &Setup, which: Which) -> Result<Searched, BootError> {
     // A search of many episodes takes what it takes; the kernel must just go on.
     options.limits.wall = std::time::Duration::from_secs(3600);
     options.limits.simulated_ns = 100_000_000_000_000;
-    let searcher = Rc::new(RefCell::new(Searcher::new(which, options.device.mac)));
+    let searcher = Rc::new(RefCell::new(Searcher::new(which, board().mac)));
     options.partner = Some(Box::new(Shared(searcher.clone())));
     let report = run(options)?;
     let search = searcher.borrow();

@@ -9,6 +9,10 @@ use crate::timing::Point;
 use pollproof_events::{emit, Event};
 use pollproof_pcie::Outbound;
 
+/// Steps of the device after which a read is answered though it is not done: more than entries of
+/// the largest queue.
+const STALL_STEPS_MAX: u64 = 1 << 20;
+
 impl<N: Nic> World<N> {
     /// Performs a command at the kernel's time; gives the answer of a read.
     pub fn command(
@@ -79,6 +83,7 @@ impl<N: Nic> World<N> {
 
     fn read(&mut self, memory: &SharedMemory, bar: u8, offset: u64, bytes: u32) -> u64 {
         self.flush();
+        self.stall(memory, bar, offset);
         let ones = u64::MAX >> (64 - 8 * bytes.clamp(1, 8));
         let is_there = self.function.decodes();
         let value = if is_there { self.nic.mmio_read(bar, offset, bytes) } else { ones };
@@ -91,6 +96,19 @@ impl<N: Nic> World<N> {
         // What the device wrote before it answered is in memory before the answer.
         self.push_writes(memory);
         value
+    }
+
+    /// The device keeps the answer back until it has done what it was told: time passes for it, and
+    /// none for the kernel.
+    fn stall(&mut self, memory: &SharedMemory, bar: u8, offset: u64) {
+        for _ in 0..STALL_STEPS_MAX {
+            if !self.function.may_master() || !self.nic.stalls_read(bar, offset) {
+                return;
+            }
+            let Some((at_ps, source)) = self.next() else { return };
+            self.set_time(at_ps);
+            self.handle(memory, source);
+        }
     }
 
     fn write(&mut self, memory: &SharedMemory, bar: u8, offset: u64, value: u64, bytes: u32) {

@@ -1,53 +1,57 @@
-//! BAR 4: the MSI-X table and its pending bits as memory (9.3.8, PCI 3.0, 6.8.2).
+//! The MSI-X table and its pending bits as memory of a BAR (PCI 3.0, 6.8.2; 82599 datasheet 9.3.8).
 //!
-//! Mask and pending are `pollproof_pcie::MsixTable`; here are address and data of each message,
-//! the function mask and the enable bit of the capability.
+//! Mask and pending are [`MsixTable`]; here are address and data of each message, the function mask
+//! and the enable bit of the capability. Offsets count from the beginning of the table.
 
-use pollproof_pcie::MsixTable;
-use pollproof_regs::ixgbe::{pci, VECTORS};
+use crate::MsixTable;
 
 const ENTRY_BYTES: u32 = 16;
 const CONTROL: usize = 3;
 
 /// Table and pending bits of the function.
 #[derive(Clone, Debug)]
-pub(crate) struct Msix {
+pub struct MsixBar {
     entries: Vec<[u32; 4]>,
     table: MsixTable,
+    /// Where the pending bits begin.
+    pba: u32,
     enabled: bool,
     function_mask: bool,
 }
 
-impl Msix {
-    pub(crate) fn new(masked: bool) -> Self {
-        let mut table = MsixTable::new(VECTORS);
+impl MsixBar {
+    /// A table of so many vectors, masked or not, whose pending bits begin at `pba`. MSI-X is on.
+    pub fn new(vectors: u32, pba: u32, masked: bool) -> Self {
+        let mut table = MsixTable::new(vectors);
+        let vectors = table.vectors();
         if masked {
-            (0..VECTORS).for_each(|vector| table.mask(vector));
+            (0..vectors).for_each(|vector| table.mask(vector));
         }
-        let entries = vec![[0, 0, 0, u32::from(masked)]; VECTORS as usize];
-        Self { entries, table, enabled: true, function_mask: false }
+        let entries = vec![[0, 0, 0, u32::from(masked)]; vectors as usize];
+        Self { entries, table, pba, enabled: true, function_mask: false }
     }
 
     /// Message of a vector: address and data.
-    pub(crate) fn message(&self, vector: u32) -> Option<(u64, u32)> {
+    pub fn message(&self, vector: u32) -> Option<(u64, u32)> {
         let entry = self.entries.get(vector as usize)?;
         Some((u64::from(entry[1]) << 32 | u64::from(entry[0]), entry[2]))
     }
 
     /// Sends a message; true when it goes out now.
-    pub(crate) fn send(&mut self, vector: u32) -> bool {
+    pub fn send(&mut self, vector: u32) -> bool {
         self.enabled && self.table.send(vector)
     }
 
-    pub(crate) fn table(&self) -> &MsixTable {
+    /// Masks and pending bits.
+    pub fn table(&self) -> &MsixTable {
         &self.table
     }
 
     /// Message control of the capability; gives the vectors whose pending message goes out now.
-    pub(crate) fn control(&mut self, enabled: bool, function_mask: bool) -> Vec<u32> {
+    pub fn control(&mut self, enabled: bool, function_mask: bool) -> Vec<u32> {
         self.enabled = enabled;
         self.function_mask = function_mask;
-        (0..VECTORS).filter(|&vector| self.apply(vector)).collect()
+        (0..self.table.vectors()).filter(|&vector| self.apply(vector)).collect()
     }
 
     /// Brings the mask of a vector in line; true when a pending message goes out.
@@ -60,10 +64,10 @@ impl Msix {
         self.table.unmask(vector) && self.enabled
     }
 
-    /// Reads a dword of BAR 4.
-    pub(crate) fn read(&self, offset: u32) -> u32 {
-        if offset >= pci::MSIX_PBA {
-            let first = (offset - pci::MSIX_PBA) / 4 * 32;
+    /// Reads a dword.
+    pub fn read(&self, offset: u32) -> u32 {
+        if offset >= self.pba {
+            let first = (offset - self.pba) / 4 * 32;
             let bits = (first..first.saturating_add(32)).filter(|&v| self.table.pending(v));
             return bits.fold(0, |word, vector| word | 1 << (vector % 32));
         }
@@ -71,8 +75,8 @@ impl Msix {
         entry.map_or(0, |e| e[(offset / 4 % 4) as usize])
     }
 
-    /// Writes a dword of BAR 4; gives a vector whose pending message goes out now.
-    pub(crate) fn write(&mut self, offset: u32, value: u32) -> Option<u32> {
+    /// Writes a dword; gives a vector whose pending message goes out now.
+    pub fn write(&mut self, offset: u32, value: u32) -> Option<u32> {
         let vector = offset / ENTRY_BYTES;
         let word = (offset / 4 % 4) as usize;
         let entry = self.entries.get_mut(vector as usize)?;
@@ -89,16 +93,18 @@ impl Msix {
 mod tests {
     use super::*;
 
+    const PBA: u32 = 0x2000;
+
     #[test]
     fn a_masked_vector_shows_in_the_pending_bits_and_goes_out_when_unmasked() {
-        let mut msix = Msix::new(true);
+        let mut msix = MsixBar::new(64, PBA, true);
         assert_eq!(msix.write(33 * 16, 0xfee0_0003), None);
         assert_eq!(msix.write(33 * 16 + 8, 0x4041), None);
         assert_eq!(msix.message(33), Some((0xfee0_0000, 0x4041)));
         assert!(!msix.send(33));
-        assert_eq!(msix.read(pci::MSIX_PBA + 4), 2);
+        assert_eq!(msix.read(PBA + 4), 2);
         assert_eq!(msix.write(33 * 16 + 12, 0), Some(33));
-        assert_eq!(msix.read(pci::MSIX_PBA + 4), 0);
+        assert_eq!(msix.read(PBA + 4), 0);
         assert!(msix.send(33));
         assert_eq!(msix.read(33 * 16 + 12), 0);
         assert_eq!(msix.read(0x1ffc), 0);
@@ -107,12 +113,12 @@ mod tests {
 
     #[test]
     fn the_function_mask_holds_all_vectors() {
-        let mut msix = Msix::new(false);
+        let mut msix = MsixBar::new(64, PBA, false);
         assert!(msix.control(true, true).is_empty());
         assert!(!msix.send(5));
         assert_eq!(msix.control(true, false), [5]);
         assert!(msix.control(false, false).is_empty());
         assert!(!msix.send(5));
-        assert_eq!(msix.read(pci::MSIX_PBA), 0, "a function without MSI-X keeps nothing");
+        assert_eq!(msix.read(PBA), 0, "a function without MSI-X keeps nothing");
     }
 }
