@@ -191,7 +191,8 @@ module mlx4_cq #(
     end
   end
 
-  // Moderation. After a completion or MODIFY_CQ an armed queue fires, or its timer starts.
+  // Moderation. After a completion or MODIFY_CQ an armed queue fires, or its timer starts. A
+  // period of 0 is none, whatever the count.
   logic [31:0] next_producer;
   logic [31:0] unnotified;
   logic [15:0] period_now;
@@ -203,7 +204,7 @@ module mlx4_cq #(
   assign period_now = step_modify ? cmd_period : period[n];
   assign count_now = step_modify ? cmd_count : count[n];
   assign judged = (written || (step_modify && valid[n])) && !stopped[n];
-  assign due = unnotified != 32'd0 && ((period_now == 16'd0 && count_now == 16'd0)
+  assign due = unnotified != 32'd0 && (period_now == 16'd0
       || (count_now != 16'd0 && unnotified >= {16'd0, count_now} + {31'd0, planted(4'd3)}));
 
   logic fire;

@@ -114,12 +114,14 @@ impl Cq {
         self.first_ps.saturating_add(u64::from(self.context.period_us) * 1_000_000)
     }
 
-    /// Whether moderation lets the pending completions be signalled without a timer.
+    /// Whether moderation lets the pending completions be signalled without a timer. A period of 0
+    /// is none, whatever the count: adaptive moderation of mlx4_en sets 0 us and 44 packets where
+    /// traffic is thin, and would wait for ever for the 44th.
     fn is_due(&self) -> bool {
         let (period, count) = (self.context.period_us, self.context.max_count);
         let missed = u32::from(bug("M-CQ-COUNT"));
         let unnotified = self.producer.wrapping_sub(self.notified).saturating_sub(missed);
-        unnotified != 0 && ((period == 0 && count == 0) || (count != 0 && unnotified >= count))
+        unnotified != 0 && (period == 0 || (count != 0 && unnotified >= count))
     }
 
     pub(crate) fn view(&self) -> CqView {

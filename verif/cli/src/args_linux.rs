@@ -14,7 +14,7 @@ pub enum LinuxCommand {
     Explore(LinuxExploreArgs),
     /// Compares our driver's data path with that of Linux, step by step.
     Conformance(LinuxConformanceArgs),
-    /// Linux's ixgbe on our 82599 through everything that an administrator and the world do.
+    /// Linux's own driver on our device through everything that an administrator and the world do.
     Scenarios(LinuxScenariosArgs),
 }
 
@@ -44,7 +44,7 @@ pub enum Time {
 /// `linux run`.
 #[derive(ClapArgs)]
 pub struct LinuxRunArgs {
-    /// NIC and driver: ixgbe (an 82599).
+    /// NIC and driver: ixgbe (an 82599) or mlx4 (a ConnectX-3).
     pub nic: String,
     /// Capture to send in (pcap or pcapng, Ethernet); without it ARP and ICMP.
     #[arg(long)]
@@ -114,6 +114,9 @@ pub struct LinuxConformanceArgs {
 pub struct LinuxScenariosArgs {
     /// Names of scenarios; all without it.
     pub scenarios: Vec<String>,
+    /// NIC and driver: ixgbe (an 82599) or mlx4 (a ConnectX-3).
+    #[arg(long, default_value = "ixgbe")]
+    pub nic: String,
     /// Whose clock the kernel has.
     #[arg(long, value_enum, default_value = "simulated")]
     pub time: Time,

@@ -32,7 +32,8 @@ fn run(cache: Option<Cache>) -> LinuxCheck {
     let (boot, capture) = (Boot::new(&built, true), Capture::default());
     let device = Device::Ixgbe(board());
     let setting = Setting { boot: &boot, capture: &capture, plan: Default::default(), device };
-    let cases = select("arp-icmp").into_iter().flat_map(|scenario| (scenario.cases)(&setting));
+    let cases =
+        select("ixgbe", "arp-icmp").into_iter().flat_map(|scenario| (scenario.cases)(&setting));
     let mut problems = Vec::new();
     for case in cases {
         match case.run(&setting) {

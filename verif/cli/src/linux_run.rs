@@ -143,7 +143,8 @@ pub fn run(args: &LinuxRunArgs, quiet: bool) -> anyhow::Result<u8> {
 /// What a run was.
 fn print(report: &RunReport, simulated: bool, chosen: &Chosen) {
     let count = |name: &str| report.counts.get(name).copied().unwrap_or(0);
-    outln!("linux {} ({}), ixgbe on an 82599", chosen.built.version, chosen.built.kind.name());
+    let (version, kernel) = (&chosen.built.version, chosen.built.kind.name());
+    outln!("linux {version} ({kernel}), {}", report.device.name());
     outln!(
         "frames {} to the port, {} to memory, {} sent; interrupts {}",
         report.arrived.len(),

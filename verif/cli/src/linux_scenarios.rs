@@ -6,7 +6,7 @@ use crate::linux_run::choose;
 use crate::progress::Progress;
 use anyhow::{bail, Context};
 use pollproof_linux::boot::BootError;
-use pollproof_linux::run::{board, Device};
+use pollproof_linux::run::Device;
 use pollproof_linux::scenarios::{select, Case, Outcome, Scenario, Setting};
 use pollproof_wire::{read_capture, Capture};
 use std::collections::BTreeMap;
@@ -24,13 +24,16 @@ struct Job {
 
 /// Runs what was selected, `--repeat` times.
 pub fn scenarios(args: &LinuxScenariosArgs, quiet: bool) -> anyhow::Result<u8> {
+    let Some(device) = Device::of(&args.nic) else {
+        bail!("{}: unknown driver; this version knows ixgbe and mlx4", args.nic);
+    };
     let selected: Vec<_> = if args.scenarios.is_empty() {
-        select("all")
+        select(&args.nic, "all")
     } else {
         let mut all = Vec::new();
         for name in &args.scenarios {
-            match &select(name)[..] {
-                [] => bail!("no scenario is called '{name}'; 'all' runs them all"),
+            match &select(&args.nic, name)[..] {
+                [] => bail!("{} has no scenario called '{name}'; 'all' runs them all", args.nic),
                 some => all.extend_from_slice(some),
             }
         }
@@ -40,7 +43,6 @@ pub fn scenarios(args: &LinuxScenariosArgs, quiet: bool) -> anyhow::Result<u8> {
     let simulated = args.time == Time::Simulated;
     let boot = chosen.boot(simulated);
     let capture = capture(args.pcap.as_deref())?;
-    let device = Device::Ixgbe(board());
     let setting = Setting { boot: &boot, capture: &capture, plan: Default::default(), device };
     let mut jobs = Vec::new();
     for _ in 0..args.repeat.max(1) {

@@ -87,6 +87,11 @@ pub struct Output {
 }
 
 impl Output {
+    /// Whether the kernel said so, in a line of its own.
+    pub fn says(&self, words: &str) -> bool {
+        self.kernel_log().lines().any(|line| line.contains(words))
+    }
+
     /// What the kernel said: its log shares the console with the guest, whose lines begin with `@`.
     pub fn kernel_log(&self) -> String {
         let lines = self.console.lines().filter(|line| !line.starts_with('@'));

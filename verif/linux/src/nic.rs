@@ -100,6 +100,10 @@ pub trait Nic {
     fn set_cable(&mut self, present: bool);
     /// Transmit stops until the device is reset, as one that hangs does.
     fn hold_transmit(&mut self);
+    /// Firmware gives up, in a device that has any.
+    fn fail(&mut self) {}
+    /// The answer to the next command is lost, in a device that has any.
+    fn lose_answer(&mut self) {}
     /// Whether frames that come now would be received.
     fn is_receiving(&self) -> bool;
     /// The ring whose tail this register is.

@@ -90,6 +90,12 @@ impl Nic for Hca {
     fn hold_transmit(&mut self) {
         self.hold_transmit();
     }
+    fn fail(&mut self) {
+        self.fail();
+    }
+    fn lose_answer(&mut self) {
+        self.lose_answer();
+    }
     fn is_receiving(&self) -> bool {
         self.is_receiving()
     }

@@ -26,6 +26,10 @@ use std::time::Duration;
 /// not enough, once in 60 runs.
 const FAREWELL: Duration = Duration::from_secs(60);
 
+/// What a kernel says when it switches itself off.
+const POWER_DOWN: &str = "reboot: Power down";
+const SIGABRT: i32 = 6;
+
 /// Rules that a trace of Linux can break: registers, rings and DMA show what they need. All other
 /// rules need events that only a driver of ours emits: NAPI, lists, packets, sockets, its knowledge
 /// of the port.
@@ -80,6 +84,19 @@ pub enum Device {
 }
 
 impl Device {
+    /// Driver and device, for people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ixgbe(_) => "ixgbe on an 82599",
+            Self::Mlx4(_) => "mlx4 on a ConnectX-3",
+        }
+    }
+
+    /// Its receive rings have tail registers, which rules on rings see.
+    pub fn has_tails(&self) -> bool {
+        matches!(self, Self::Ixgbe(_))
+    }
+
     /// The name of its driver, and its board.
     pub fn of(driver: &str) -> Option<Self> {
         match driver {
@@ -100,6 +117,8 @@ pub fn board() -> Params {
 pub struct RunReport {
     /// What the guest printed and the kernel logged.
     pub output: Output,
+    /// Device.
+    pub device: Device,
     /// The kernel switched itself off.
     pub finished: bool,
     /// How its process ended.
@@ -206,6 +225,7 @@ pub fn run(options: RunOptions) -> Result<RunReport, BootError> {
 }
 
 fn run_with<N: Nic>(nic: N, options: RunOptions) -> Result<RunReport, BootError> {
+    let (device, is_real) = (options.device, !options.boot.simulated);
     let (mut running, doors) = options.boot.start()?;
     let watch = Rc::new(RefCell::new(Watch::new(options.keep_events)));
     let street = Street::new(options.phases, options.partner);
@@ -235,12 +255,16 @@ fn run_with<N: Nic>(nic: N, options: RunOptions) -> Result<RunReport, BootError>
     let status = status.or(killed);
     let world = Some(server.world);
     // User Mode Linux exits with 0 when it is switched off, and by a signal or 1 when it panics.
-    let finished = error.is_none() && status.is_some_and(|s| s.signal().is_none() && s.success());
+    let exited = status.is_some_and(|s| s.signal().is_none() && s.success());
+    // In real time a timer's signal may find it while it takes itself apart, behind its last word
+    // (arch/um/os-Linux/main.c tells of it): it aborts then, in one run of 300.
+    let aborted = is_real && status.is_some_and(|s| s.signal() == Some(SIGABRT));
+    let finished = error.is_none() && (exited || aborted && output.says(POWER_DOWN));
     drop(running);
     let watch = Rc::try_unwrap(watch).map(RefCell::into_inner);
     let mut watch = watch.unwrap_or_else(|shared| shared.replace(Watch::new(false)));
     let mut report = report(world, error, output, &mut watch);
-    report.finished = finished;
+    (report.device, report.finished) = (device, finished);
     report.ending = status.map_or("killed by us: it did not end".to_owned(), |s| s.to_string());
     Ok(report)
 }
@@ -259,6 +283,7 @@ fn report<N: Nic>(
     let log_reports = log::reports(&output.kernel_log());
     let mut report = RunReport {
         output,
+        device: Device::Ixgbe(board()),
         finished: false,
         ending: String::new(),
         error,

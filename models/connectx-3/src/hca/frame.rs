@@ -1,9 +1,8 @@
 //! What the device does to a frame that it sends: checksums and padding.
 
+use super::SHORTEST;
 use crate::parse::{fold, sum};
 
-/// Shortest frame without FCS.
-const SHORTEST: usize = 60;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 

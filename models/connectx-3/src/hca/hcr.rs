@@ -62,6 +62,8 @@ pub(super) struct Hcr {
     words: [u32; 7],
     stage: Stage,
     waiting: VecDeque<Command>,
+    /// The next report by event is lost.
+    pub loses: bool,
 }
 
 impl Hcr {
@@ -207,6 +209,9 @@ impl Hca {
     }
 
     fn report(&mut self, command: &Command, answer: &Answer) {
+        if command.event && std::mem::take(&mut self.hcr.loses) {
+            return;
+        }
         if command.event {
             let Some(eqn) = self.event_eqs[event::CMD as usize] else {
                 return self.engine.misuse("command by event without an EQ for it", 0);

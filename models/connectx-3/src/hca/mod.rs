@@ -11,7 +11,7 @@
 //! entries are read when a queue is made, and not again.
 //!
 //! Not modelled: SR-IOV, InfiniBand, SRQ, memory keys (a key is identity), steering but for MAC
-//! tables (A0), BlueFlame, VLAN insertion and filters, EQ and CQ queries, flow control, time stamps.
+//! tables (A0), BlueFlame, VLAN insertion and filters, EQ and CQ queries, flow control, times.
 
 mod bytes;
 mod caps;
@@ -46,6 +46,8 @@ pub struct HcaParams {
     pub engine: Params,
     /// Address of the port.
     pub mac: [u8; 6],
+    /// CLOSE_PORT tells by event that the link went down. Whether firmware does so is not known.
+    pub close_tells: bool,
 }
 
 impl HcaParams {
@@ -53,7 +55,7 @@ impl HcaParams {
     /// keep a driver that arms in its interrupt handler there for ever.
     pub fn new(mac: [u8; 6]) -> Self {
         let engine = Params { uar_pages: 256, event_delay_ps: 1_000_000, ..Params::default() };
-        Self { engine, mac }
+        Self { engine, mac, close_tells: false }
     }
 }
 
@@ -193,8 +195,19 @@ impl Hca {
         self.send_all();
     }
 
-    /// A frame reaches the port.
-    pub fn rx_frame(&mut self, frame: Frame) {
+    /// The answer to the next command that is reported by event is lost.
+    pub fn lose_answer(&mut self) {
+        self.hcr.loses = true;
+    }
+
+    /// A frame reaches the port. One that is too short was padded by its sender's MAC; captures
+    /// that were made there hold it unpadded.
+    pub fn rx_frame(&mut self, mut frame: Frame) {
+        if (14..SHORTEST).contains(&frame.bytes.len()) {
+            let mut bytes = frame.bytes.to_vec();
+            bytes.resize(SHORTEST, 0);
+            frame.bytes = bytes.into();
+        }
         if self.port.takes(&frame.bytes) {
             self.engine.rx_frame(frame);
         } else {
@@ -264,7 +277,7 @@ impl Hca {
             return self.send_all();
         }
         self.mmio_write32(bar, offset, value as u32);
-        self.mmio_write32(bar, offset + 4, (value >> 32) as u32);
+        self.mmio_write32(bar, offset.wrapping_add(4), (value >> 32) as u32);
     }
 
     /// Whether the answer to a read of this register waits for a command.
@@ -325,4 +338,6 @@ impl Hca {
     }
 }
 
+/// Shortest frame without FCS.
+const SHORTEST: usize = 60;
 const CATAS_END: u64 = control::CATAS + control::CATAS_BYTES;

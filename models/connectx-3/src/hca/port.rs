@@ -88,7 +88,9 @@ impl Hca {
     pub(super) fn start_port(&mut self, start: bool) -> Answer {
         let before = self.port.link();
         self.port.started = start;
-        self.link_changed(before);
+        if start || self.params.close_tells {
+            self.link_changed(before);
+        }
         Answer::default()
     }
 

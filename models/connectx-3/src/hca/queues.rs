@@ -15,6 +15,8 @@ const BAD_STATE: u8 = 0x10;
 const QPS: u32 = 4096;
 /// Pages of a buffer: of 4 KiB, 16 MiB.
 const PAGES_MAX: u64 = 4096;
+/// log2 of the largest buffer: what a space of addresses holds.
+const BUFFER_LOG_MAX: u32 = 28;
 /// INIT_HCA: byte offset of the translation entries; log2 of something in the low bits.
 const HCA_MTT_BASE: usize = 0x100;
 /// MAP_EQ: the mask is taken back.
@@ -38,7 +40,7 @@ pub(super) struct Qp {
 /// Where a buffer's entries are, as a context says.
 fn place(context: &[u8], log_page: usize, mtt: usize) -> (u32, u64) {
     let first = u64::from(byte(context, mtt)) << 32 | u64::from(be32(context, mtt + 1));
-    ((byte(context, log_page) & 0x3f) + 12, first & !7)
+    (((byte(context, log_page) & 0x3f) + 12).min(BUFFER_LOG_MAX), first & !7)
 }
 
 /// Bytes of both queues of a pair: log2 of entries and stride from `log2 << 3 | log2 - 4`.
@@ -222,6 +224,9 @@ impl Hca {
         let (rq_size, rq_stride) = queue_bytes(byte(context, qpc::RQ_SIZE_STRIDE));
         let (sq_size, sq_stride) = queue_bytes(byte(context, qpc::SQ_SIZE_STRIDE));
         let has_rq = byte(context, qpc::RQ_SIZE_STRIDE) != 0;
+        if rq_size + rq_stride >= BUFFER_LOG_MAX || sq_size + sq_stride >= BUFFER_LOG_MAX {
+            return Err(CmdStatus::BadParam);
+        }
         let rq_first = has_rq && rq_stride > sq_stride;
         let rq_at = if rq_first { 0 } else { 1 << (sq_size + sq_stride) };
         let sq_at = if rq_first { 1 << (rq_size + rq_stride) } else { 0 };

@@ -1,7 +1,7 @@
 //! Send queues: doorbell, WQE by WQE while they are the device's, gather, frame, completion.
 //!
-//! One WQE of a queue at a time. The owner bit of the first word is compared with the lap (`en_tx.c`
-//! writes it last). Not modelled: the wire's rate, prefetch, error completions.
+//! One WQE of a queue at a time. The owner bit of the first word is compared with the lap
+//! (`en_tx.c` writes it last). Not modelled: the wire's rate, prefetch, error completions.
 
 use super::wqe::{bytes_of, parse, Piece, Wqe};
 use super::{frame, Hca, Purpose};
@@ -32,6 +32,7 @@ pub(super) struct SendQueue {
     /// Units of the WQE at hand.
     units: u32,
     enabled: bool,
+    /// There may be a WQE at `next` that was not looked at.
     rung: bool,
     stage: Stage,
 }
@@ -82,6 +83,8 @@ impl Hca {
         let Some(queue) = self.sends.get_mut(&qpn) else { return };
         match queue.stage {
             Stage::Idle if queue.rung && !self.hung => {
+                // A doorbell from here on is for what this look may be too early for.
+                queue.rung = false;
                 queue.stage = Stage::Fetch(Vec::new(), sq::TXBB_BYTES);
                 let purpose = Read::Hca(Purpose::Wqe { qpn, at: 0 });
                 self.engine.out.read(queue.place(0), sq::TXBB_BYTES, What::Wqe, purpose);
@@ -99,7 +102,6 @@ impl Hca {
         };
         if at == 0 {
             if !queue.is_ours(super::bytes::be32(bytes, 0)) {
-                queue.rung = false;
                 return;
             }
             wqe = vec![0; bytes_of(bytes).max(sq::TXBB_BYTES) as usize];
@@ -224,6 +226,7 @@ impl Hca {
     fn sent(&mut self, qpn: u32) {
         let Some(queue) = self.sends.get_mut(&qpn) else { return };
         queue.next = queue.next.wrapping_add(queue.units);
+        queue.rung = true;
         queue.stage = Stage::Idle;
         self.send_next(qpn);
     }

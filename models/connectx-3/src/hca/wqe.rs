@@ -51,11 +51,11 @@ pub(super) fn parse(wqe: &[u8]) -> Result<Wqe, &'static str> {
         sq::OPCODE_SEND => {}
         _ => return Err("send opcode that is not modelled"),
     }
-    let (mut at, mut total) = (16, 0);
+    let (mut at, mut total) = (16, 0_u32);
     while at + 4 <= wqe.len() {
         let count = be32(wqe, at);
         let len = count & !sq::INLINE;
-        total += len.min(PACKET_MAX);
+        total = len.saturating_add(total);
         if total > PACKET_MAX {
             return Err("send WQE of more than 64 KiB");
         }

@@ -277,6 +277,10 @@ impl<'a> Line<'a> {
             }
             "stats" => self.stats(&iface),
             "rss" => self.rss(&iface),
+            "self-test" => {
+                let count = ethtool::self_test(&iface).map_err(told)?;
+                self.tell(&format!("self-test {count} tests"))
+            }
             "fq" => netlink::set_fq(iface.index().map_err(told)?, &self.numbers()?),
             "no-fq" => netlink::delete_root(iface.index().map_err(told)?),
             "gro" | "gso" | "tso" | "sg" | "lro" | "rxcsum" => {

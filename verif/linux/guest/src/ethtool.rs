@@ -10,6 +10,8 @@ const SRXCSUM: u32 = 0x15;
 const SSG: u32 = 0x19;
 const GSTRINGS: u32 = 0x1b;
 const GSTATS: u32 = 0x1d;
+const TEST: u32 = 0x1a;
+const ETH_SS_TEST: u32 = 0;
 const STSO: u32 = 0x1f;
 const SGSO: u32 = 0x24;
 const GFLAGS: u32 = 0x25;
@@ -132,6 +134,15 @@ pub fn stats(iface: &Iface) -> io::Result<Vec<(String, u64)>> {
         (String::from_utf8_lossy(name).into_owned(), value)
     };
     Ok((0..count).map(one).collect())
+}
+
+/// Tests of the driver, those that do not disturb traffic; gives how many there are.
+pub fn self_test(iface: &Iface) -> io::Result<usize> {
+    let info = call(iface, &[GSSET_INFO, 0, 1 << ETH_SS_TEST, 0, 0])?;
+    let count = word(&info, 4) as usize;
+    // struct ethtool_test: command, flags, reserved, length, then a result of 64 bits each.
+    call(iface, &[TEST, 0, 0, count as u32])?;
+    Ok(count)
 }
 
 /// RSS: the indirection table and the key.

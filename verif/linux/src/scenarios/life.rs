@@ -2,14 +2,14 @@
 
 use super::echo::{every_echo, Burst, ECHO_PORT, US};
 use super::script::Script;
-use super::{Case, Setting};
+use super::{hca, Case, Setting};
 use crate::packets::PEER_IP;
 use crate::run::RunReport;
 use crate::traffic::{compare, Seen};
 use crate::world::{Act, Phase};
 use std::sync::Arc;
 
-const MS: u64 = 1000 * US;
+pub(super) const MS: u64 = 1000 * US;
 /// A port where nobody listens.
 const NOBODY: u16 = 9;
 const TIMES: usize = 5;
@@ -90,15 +90,17 @@ pub fn tx_hang(_: &Setting<'_>) -> Vec<Case> {
     vec![Case { reports, ..Case::new(script, phases, Box::new(every_echo)) }]
 }
 
-/// Register accesses of the script below, when nothing is removed; the last place is behind all.
-const ACCESSES: u64 = 15_000;
+/// Register accesses of the script below, when nothing is removed, by ixgbe and mlx4; the last
+/// place is behind all.
+const ACCESSES: (u64, u64) = (15_000, 2_400);
 const PLACES: u64 = 16;
 
 /// The device leaves the bus at an access: in probe, on the way up, under traffic, on the way down.
-pub fn removal(_: &Setting<'_>) -> Vec<Case> {
-    let case = |place: u64| {
+pub fn removal(setting: &Setting<'_>) -> Vec<Case> {
+    let accesses = if setting.is_mlx4() { ACCESSES.1 } else { ACCESSES.0 };
+    let case = move |place: u64| {
         // Uneven steps, so that other registers are hit.
-        let at = 1 + place * ACCESSES / PLACES + (place * 37) % 101;
+        let at = 1 + place * accesses / PLACES + (place * 37) % 101;
         let mut script = Script::up(&[]);
         let mut phases = Vec::new();
         script.line(format!("udp {ECHO_PORT}"));
@@ -109,6 +111,7 @@ pub fn removal(_: &Setting<'_>) -> Vec<Case> {
             name: format!("at access {at}"),
             remove_at: Some(at),
             may_fail: true,
+            known: &[hca::RESET_DEADLOCK],
             ..Case::new(script, phases, Box::new(judge))
         }
     };

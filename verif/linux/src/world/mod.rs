@@ -211,6 +211,8 @@ impl<N: Nic> World<N> {
             Source::Act => match self.street.pop_act() {
                 Some(Act::Cable(present)) => self.nic.set_cable(present),
                 Some(Act::HoldTransmit) => self.nic.hold_transmit(),
+                Some(Act::Fail) => self.nic.fail(),
+                Some(Act::LoseAnswer) => self.nic.lose_answer(),
                 Some(Act::Remove) => self.remove(),
                 None => {}
             },

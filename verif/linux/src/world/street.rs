@@ -15,6 +15,10 @@ pub enum Act {
     Cable(bool),
     /// Transmit stops until the device is reset.
     HoldTransmit,
+    /// Firmware gives up.
+    Fail,
+    /// The answer to the next command is lost.
+    LoseAnswer,
     /// The function leaves the bus.
     Remove,
 }
