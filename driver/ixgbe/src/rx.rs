@@ -53,9 +53,8 @@ pub(crate) fn clean_rx_irq(core: &Core, ring: &RxRing, napi: &Napi, budget: u32)
             let napi_id = napi.napi_id();
             let (hash, csum_unnecessary) = skb_fields(&written);
             emit(Event::SkbBuilt { skb: number, flow: hash, len: len as u32 });
-            let mut skb = SkBuff::build(Frag { buf, page: Some(page), offset: 0, len });
-            (skb.number, skb.hash, skb.napi_id) = (number, hash, napi_id);
-            skb.csum_unnecessary = csum_unnecessary;
+            let frag = Frag { buf, page: Some(page), offset: 0, len };
+            let skb = SkBuff::received(frag, (number, hash, napi_id), csum_unnecessary);
             up(core, napi, skb, &written);
             if bug("E-30") {
                 decide_late(core, ring);

@@ -108,10 +108,10 @@ impl RxQueue {
         self.below.dma.unmap_buf(buf);
         self.below.dma.hand_up(buf);
         let len = completion.byte_cnt as usize;
-        let mut skb = SkBuff::build(Frag { buf, page: None, offset: 0, len });
-        skb.number = u64::from(self.cq.cqn) << 32 | u64::from(completion.index);
-        (skb.hash, skb.napi_id) = (completion.rss_hash, napi.napi_id());
-        skb.csum_unnecessary = completion.checksum_ok;
+        let number = u64::from(self.cq.cqn) << 32 | u64::from(completion.index);
+        let told = (number, completion.rss_hash, napi.napi_id());
+        let frag = Frag { buf, page: None, offset: 0, len };
+        let skb = SkBuff::received(frag, told, completion.checksum_ok);
         emit(Event::SkbBuilt { skb: skb.number, flow: skb.hash, len: completion.byte_cnt });
         if completion.error {
             self.net.kfree_skb(skb, "rx_cqe_error");

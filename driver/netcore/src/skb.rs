@@ -43,6 +43,13 @@ pub struct Frag {
     pub len: usize,
 }
 
+impl Default for SkBuff {
+    /// A packet without bytes.
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
 impl SkBuff {
     /// `build_skb`: a packet whose head is in `frag`.
     #[inline(always)]
@@ -56,6 +63,24 @@ impl SkBuff {
             len: frag.len,
             frags: Vec::new(),
             csum_unnecessary: false,
+            merged: Merged::default(),
+            meta: Meta::default(),
+        }
+    }
+
+    /// A packet in one buffer with what the device said of it. All at once: a field that is written
+    /// afterwards makes the next move of the packet wait for it.
+    #[inline(always)]
+    pub fn received(frag: Frag, (number, hash, napi_id): (u64, u32, u32), checked: bool) -> Self {
+        Self {
+            number,
+            hash,
+            napi_id,
+            buf: frag.buf,
+            page: frag.page,
+            len: frag.len,
+            frags: Vec::new(),
+            csum_unnecessary: checked,
             merged: Merged::default(),
             meta: Meta::default(),
         }

@@ -6,7 +6,7 @@
 
 use crate::inet::Refused;
 use crate::{lock, segment, Net, SkBuff};
-use pollproof_events::{emit, sum_of, Event, SkbEnd, SkbStep};
+use pollproof_events::{emit, is_recording, sum_of, Event, SkbEnd, SkbStep};
 use pollproof_sync::{cpu, Counter, Private};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -86,12 +86,28 @@ impl Net {
     /// (`NET_RX_DROP`).
     #[inline(always)]
     pub(crate) fn netif_receive_skb(&self, skb: SkBuff) -> bool {
-        // Core, network protocol, transport.
+        self.through_layers(&skb);
+        self.finish_receive(skb)
+    }
+
+    /// The same where the packet need not be handed on; false when it must, and nothing was done.
+    #[inline(always)]
+    pub(crate) fn netif_receive_at_once(&self, skb: &SkBuff) -> bool {
+        if skb.meta.ext.is_some() || !self.reads_at_once() {
+            return false;
+        }
+        self.through_layers(skb);
+        self.deliver_at_once(skb);
+        true
+    }
+
+    /// Core, network protocol, transport: a call each.
+    #[inline(always)]
+    fn through_layers(&self, skb: &SkBuff) {
         const LAYERS: u64 = 3;
         self.cost.calls.add(LAYERS);
-        (0..LAYERS).for_each(|_| self.cost.touch(&skb));
-        self.check_link(&skb, "netif_receive_skb");
-        self.finish_receive(skb)
+        (0..LAYERS).for_each(|_| self.cost.touch(skb));
+        self.check_link(skb, "netif_receive_skb");
     }
 
     /// The end of the way up.
@@ -99,6 +115,10 @@ impl Net {
     pub(crate) fn finish_receive(&self, mut skb: SkBuff) -> bool {
         if skb.meta.ext.is_some() {
             skb_orphan(&mut skb);
+        }
+        if self.reads_at_once() {
+            self.deliver_at_once(&skb);
+            return true;
         }
         if skb.is_merged() {
             return self.receive_merged(skb);
@@ -110,6 +130,40 @@ impl Net {
         };
         emit(Event::SkbEnd { skb: number, flow, napi_id, end });
         matches!(end, SkbEnd::Socket(_))
+    }
+
+    /// All packets go to the ledger, which keeps counts and lets them go.
+    #[inline(always)]
+    fn reads_at_once(&self) -> bool {
+        let options = &self.options;
+        let at_once = options.rcv_queue == 0 && !options.rcv_full_drops;
+        self.ledger.keep == Keep::Counts && at_once && !self.has_socks()
+    }
+
+    /// The same as below without handing the packet on: a copy of it costs as much as all else.
+    #[inline(always)]
+    fn deliver_at_once(&self, skb: &SkBuff) {
+        self.count_delivered(skb);
+        skb.release(&*self.below.dma);
+        if is_recording() {
+            for (skb, flow, napi_id) in skb.identities() {
+                emit(Event::SkbEnd { skb, flow, napi_id, end: SkbEnd::Socket(flow) });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn count_delivered(&self, skb: &SkBuff) {
+        let (mut packets, mut bytes) = (1, skb.len as u64);
+        if skb.is_merged() {
+            packets += skb.merged().count() as u64;
+            bytes += skb.merged().map(|skb| skb.len as u64).sum::<u64>();
+        }
+        self.calls_up.add(1);
+        self.ledger.packets.add(packets);
+        self.ledger.bytes.add(bytes);
+        // The ledger is marked as a socket would be.
+        self.ledger.last_napi_id.store(skb.napi_id, Relaxed);
     }
 
     /// A merged packet ends for all that are in it.
@@ -128,11 +182,7 @@ impl Net {
     /// why.
     #[inline(always)]
     fn deliver(&self, skb: SkBuff) -> Option<&'static str> {
-        self.calls_up.add(1);
-        self.ledger.packets.add(1 + skb.merged().count() as u64);
-        self.ledger.bytes.add(skb.len as u64 + skb.merged().map(|skb| skb.len as u64).sum::<u64>());
-        // The ledger is marked as a socket would be.
-        self.ledger.last_napi_id.store(skb.napi_id, Relaxed);
+        self.count_delivered(&skb);
         if self.ledger.keep == Keep::Bytes {
             self.keep(&skb);
         }

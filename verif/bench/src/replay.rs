@@ -8,7 +8,7 @@ use pollproof_sync::engine::Loc;
 use pollproof_sync::Ordering;
 use pollproof_wire::{flow_of, Packet};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes between two buffers, as pages of a ring lie; no two share a cache line.
@@ -110,6 +110,8 @@ struct Feeder {
     next: AtomicUsize,
     /// Where polls end.
     until: AtomicUsize,
+    /// The device says that the sums are good.
+    checked: AtomicBool,
 }
 
 impl NapiPoll for Feeder {
@@ -117,12 +119,12 @@ impl NapiPoll for Feeder {
         let Some(net) = self.net.get() else { return 0 };
         let (from, until) = (self.next.load(Relaxed), self.until.load(Relaxed));
         let until = until.min(from + usize::try_from(budget).unwrap_or(0));
+        let checked = self.checked.load(Relaxed);
         for (index, entry) in self.entries.iter().enumerate().take(until).skip(from) {
             emit(Event::CqeConsume { cq: 0, index: index as u32, napi: napi.slot });
             let buf = STRIDE * (index as u64 + 1);
-            let mut skb = SkBuff::build(Frag { buf, page: None, offset: 0, len: entry.len });
-            (skb.number, skb.hash, skb.napi_id) = (index as u64, entry.hash, 1);
-            skb.csum_unnecessary = true;
+            let frag = Frag { buf, page: None, offset: 0, len: entry.len };
+            let skb = SkBuff::received(frag, (index as u64, entry.hash, 1), checked);
             if entry.dropped {
                 net.kfree_skb(skb, "rx_error");
             } else {
@@ -163,6 +165,7 @@ impl Replay {
             entries,
             next: AtomicUsize::new(0),
             until: AtomicUsize::new(0),
+            checked: AtomicBool::new(true),
         });
         let _ = feeder.net.set(net.clone());
         let napi = net.netif_napi_add(feeder.clone(), pollproof_netcore::POLL_WEIGHT);
@@ -173,6 +176,11 @@ impl Replay {
     /// The core.
     pub fn net(&self) -> &Arc<Net> {
         &self.net
+    }
+
+    /// From here on nobody has looked at the sums of packets.
+    pub fn leave_sums_to_gro(&self) {
+        self.feeder.checked.store(false, Relaxed);
     }
 
     /// Polls that were scheduled.

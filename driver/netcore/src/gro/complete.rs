@@ -17,6 +17,9 @@ pub struct Gso {
     pub fixed_id: bool,
 }
 
+/// Room for packets that are merged into one, before it grows.
+const MERGED_AT_FIRST: usize = 16;
+
 /// What was merged into a packet: nothing, in most.
 #[derive(Debug, Default)]
 pub struct Merged(pub(crate) Option<Box<Super>>);
@@ -37,7 +40,7 @@ impl SkBuff {
     /// Hangs a packet behind this one, without its headers.
     pub(crate) fn chain(&mut self, skb: Self, headers: usize) {
         let empty = || {
-            let merged = Vec::new();
+            let merged = Vec::with_capacity(MERGED_AT_FIRST);
             Box::new(Super { merged, headers: Vec::new(), net: 0, transport: 0, gso: None })
         };
         self.merged.0.get_or_insert_with(empty).merged.push((skb, headers));
@@ -106,7 +109,7 @@ fn check_at(bytes: &[u8], net: usize, transport: usize) -> usize {
 }
 
 /// Headers for the whole; its checksum is left to whoever takes it apart (`CHECKSUM_PARTIAL`).
-pub(super) fn finish(skb: &mut SkBuff, mut headers: Headers, payload: usize, gso: Gso) {
+pub(super) fn finish(skb: &mut SkBuff, headers: &mut Headers, payload: usize, gso: Gso) {
     let (net, transport, len) = (headers.net_at(), headers.transport_at(), headers.len() + payload);
     let pseudo = headers.pseudo_csum(len - transport);
     let bytes = headers.all_mut();

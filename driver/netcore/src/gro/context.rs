@@ -68,11 +68,11 @@ impl Net {
     #[inline(always)]
     pub fn napi_gro_receive(&self, napi: &Napi, skb: SkBuff) {
         self.cost.touch(&skb);
-        if self.options.gro.is_none() {
+        if self.options.gro.is_some() {
+            self.gro_receive(napi, skb);
+        } else if !self.netif_receive_at_once(&skb) {
             self.netif_receive_skb(skb);
-            return;
         }
-        self.gro_receive(napi, skb);
     }
 
     /// `skb_unshare`: GRO writes into packets, so they must be ours alone.
@@ -108,10 +108,9 @@ impl Net {
             self.netif_receive_skb(skb);
             return GroResult::Normal;
         };
-        let jiffies = self.below.clock.now_ns() / JIFFY_NS;
         let dma = &*self.below.dma;
         self.cost.touch(&skb);
-        let (result, skb) = state.gro.receive(skb, dma, jiffies, &mut state.done);
+        let (result, skb) = state.gro.receive(skb, dma, || self.jiffies(), &mut state.done);
         self.cost.list_ops.add(u64::from(result == GroResult::Held));
         tell_held(napi, number, result);
         self.gro_complete(napi, &mut state);
@@ -136,8 +135,8 @@ impl Net {
             skb.meta.link = Link::Null;
             let Some(mut state) = self.gro_take(napi) else { continue };
             let (number, of_frags) = (skb.number, skb.is_of_frags());
-            let jiffies = self.below.clock.now_ns() / JIFFY_NS;
-            let (result, skb) = state.gro.receive(skb, &*self.below.dma, jiffies, &mut state.done);
+            let dma = &*self.below.dma;
+            let (result, skb) = state.gro.receive(skb, dma, || self.jiffies(), &mut state.done);
             tell_held(napi, number, result);
             // What is completed goes up at once; what waits in the list is of other flows.
             let done = std::mem::take(&mut state.done);
@@ -166,6 +165,10 @@ impl Net {
         napi.gro.with(reused).unwrap_or(0)
     }
 
+    fn jiffies(&self) -> u64 {
+        self.below.clock.now_ns() / JIFFY_NS
+    }
+
     fn gro_take(&self, napi: &Napi) -> Option<Box<NapiGro>> {
         napi.gro.with(Option::take).flatten()
     }
@@ -176,6 +179,9 @@ impl Net {
 
     /// What is completed joins what goes up, behind those of its flow that are there already.
     fn gro_complete(&self, napi: &Napi, state: &mut NapiGro) {
+        if state.done.is_empty() {
+            return;
+        }
         let mut done = std::mem::take(&mut state.done);
         self.cost.list_ops.add(done.len() as u64);
         for skb in done.drain(..) {
@@ -191,18 +197,24 @@ impl Net {
     /// `gro_normal_one`: the batch is full when it has so many packets, as the wire counts them.
     fn gro_normal_one(&self, napi: &Napi, state: &mut NapiGro, skb: SkBuff) {
         let segs = skb.gso().map_or(1, |gso| gso.segs);
-        let lazy = self.options.gro.is_some_and(|gro| gro.lazy_list);
-        match state.alone.take() {
-            None if lazy && state.rx_list.is_empty() => state.alone = Some(skb),
-            first => {
-                for skb in first.into_iter().chain([skb]) {
-                    self.list_add_tail(&mut state.rx_list, skb);
-                }
+        let counted = if bug("GRO-SEGS") { 1 } else { segs };
+        let (lazy, batch) =
+            self.options.gro.map_or((true, 1), |gro| (gro.lazy_list, gro.normal_batch));
+        let is_first = state.rx_list.is_empty() && state.alone.is_none();
+        if lazy && is_first && counted >= batch {
+            emit(Event::GroUp { napi: napi.slot, packets: segs, before_last: 0, batch });
+            self.netif_receive_skb(skb);
+            return;
+        }
+        if lazy && is_first {
+            state.alone = Some(skb);
+        } else {
+            for skb in state.alone.take().into_iter().chain([skb]) {
+                self.list_add_tail(&mut state.rx_list, skb);
             }
         }
-        state.rx_count += if bug("GRO-SEGS") { 1 } else { segs };
+        state.rx_count += counted;
         state.waiting = (state.waiting.0 + segs, state.waiting.0);
-        let batch = self.options.gro.map_or(1, |gro| gro.normal_batch);
         if state.rx_count >= batch {
             self.gro_up(napi, state);
         }
@@ -270,8 +282,8 @@ impl Net {
     /// `napi_gro_flush`: all, or what was not first held in this jiffy.
     pub fn napi_gro_flush(&self, napi: &Napi, flush_old: bool) {
         let Some(mut state) = self.gro_take(napi) else { return };
-        let jiffies = self.below.clock.now_ns() / JIFFY_NS;
-        state.gro.flush(flush_old.then_some(jiffies), &mut state.done);
+        let old_at = flush_old.then(|| self.jiffies());
+        state.gro.flush(old_at, &mut state.done);
         self.gro_complete(napi, &mut state);
         self.gro_put(napi, state);
     }

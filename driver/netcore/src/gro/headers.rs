@@ -67,37 +67,62 @@ pub(crate) fn csum(bytes: &[u8], from: u32) -> u32 {
     sum as u32
 }
 
+/// Whether the sum of an IPv4 header without options is good: all ones.
+fn ip_sum_is_good(header: &[u8; 20]) -> bool {
+    let words = header.as_chunks::<4>().0;
+    let sum: u64 = words.iter().map(|w| u64::from(u32::from_be_bytes(*w))).sum();
+    let sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+    (sum & 0xffff) + (sum >> 16) == 0xffff
+}
+
+impl Default for Headers {
+    /// None.
+    fn default() -> Self {
+        Self {
+            bytes: [0; HEADERS_MAX],
+            net: 0,
+            transport: 0,
+            end: 0,
+            proto: 0,
+            is_v6: false,
+            payload: 0,
+            flush: false,
+        }
+    }
+}
+
 impl Headers {
-    /// Headers of a packet; `None` when no handler takes it (`GRO_NORMAL` at once).
-    pub fn read(skb: &SkBuff, dma: &dyn Dma) -> Option<Self> {
-        let mut bytes = [0; HEADERS_MAX];
+    /// Reads the headers of a packet in place of what was here: a copy of so many bytes is what
+    /// most of the time would go to. False when no handler takes it (`GRO_NORMAL` at once).
+    pub fn read(&mut self, skb: &SkBuff, dma: &dyn Dma) -> bool {
         let have = skb.len.min(HEADERS_MAX);
-        skb.read_start(dma, &mut bytes[..have]);
-        let headers = Self::parse(bytes, have, skb.len)?;
-        if bug("D-8") && headers.proto == IPPROTO_UDP && skb.is_of_frags() {
+        skb.read_start(dma, &mut self.bytes[..have]);
+        let is_taken = self.parse(have, skb.len).is_some();
+        if bug("D-8") && is_taken && self.proto == IPPROTO_UDP && skb.is_of_frags() {
             // As if the header stood in the linear area already: what stands there is older.
-            let at = headers.transport_at();
+            let at = self.transport_at();
             let left = skb.meta.area.as_ref().and_then(|a| a.left.get(at..at + 8));
             if let Some(left) = left {
-                bytes[at..at + 8].copy_from_slice(left);
+                self.bytes[at..at + 8].copy_from_slice(left);
             }
-            return Some(Self { bytes, ..headers });
         }
-        Some(headers)
+        is_taken
     }
 
-    fn parse(bytes: [u8; HEADERS_MAX], have: usize, len: usize) -> Option<Self> {
+    /// Finds the headers in the first `have` bytes; what stands behind them is older.
+    fn parse(&mut self, have: usize, len: usize) -> Option<()> {
+        let bytes = &self.bytes;
         let mut net = ETH_HLEN;
-        let mut kind = be16(&bytes, 12);
+        let mut kind = be16(bytes, 12);
         if kind == ETH_P_8021Q {
-            kind = be16(&bytes, 16);
+            kind = be16(bytes, 16);
             net += VLAN_HLEN;
         }
         let rest = len.checked_sub(net)?;
         let ip = bytes.get(net..have)?;
         let (is_v6, proto, header, flush) = match kind {
-            // No options; the sum of a good header is all ones.
-            ETH_P_IP if ip.first() == Some(&0x45) && csum(ip.get(..20)?, 0) == 0xffff => {
+            // No options.
+            ETH_P_IP if ip.first() == Some(&0x45) && ip_sum_is_good(ip.first_chunk()?) => {
                 let fragment = be16(ip, 6) & 0x3fff != 0;
                 (false, ip[9], 20, fragment || usize::from(be16(ip, 2)) != rest)
             }
@@ -117,8 +142,9 @@ impl Headers {
             return None;
         }
         let payload = len - end;
-        let (net, transport, end) = (net as u8, transport as u8, end as u8);
-        Some(Self { bytes, net, transport, end, proto, is_v6, payload, flush })
+        (self.net, self.transport, self.end) = (net as u8, transport as u8, end as u8);
+        (self.proto, self.is_v6, self.payload, self.flush) = (proto, is_v6, payload, flush);
+        Some(())
     }
 
     /// All headers.
@@ -151,10 +177,6 @@ impl Headers {
         &self.bytes[self.transport_at()..self.len()]
     }
 
-    fn link(&self) -> &[u8] {
-        &self.bytes[..self.net_at()]
-    }
-
     fn addresses(&self) -> &[u8] {
         if self.is_v6 {
             &self.network()[8..40]
@@ -163,13 +185,26 @@ impl Headers {
         }
     }
 
+    /// The same `N` bytes at `at`: of a size that is known, so that it is a compare of words.
+    #[inline(always)]
+    fn same<const N: usize>(&self, other: &Self, at: usize) -> bool {
+        let bytes = |h: &Self| h.bytes.get(at..).and_then(|b| b.first_chunk::<N>().copied());
+        bytes(self) == bytes(other)
+    }
+
     /// Same link header, addresses, protocol and ports (`same_flow`).
+    #[inline]
     pub fn same_flow(&self, other: &Self) -> bool {
-        self.proto == other.proto
-            && self.is_v6 == other.is_v6
-            && self.link() == other.link()
-            && self.addresses() == other.addresses()
-            && self.transport()[..4] == other.transport()[..4]
+        let (net, transport) = (self.net_at(), self.transport_at());
+        self.transport == other.transport
+            && self.same::<4>(other, transport)
+            && (self.net, self.proto, self.is_v6) == (other.net, other.proto, other.is_v6)
+            && self.same::<ETH_HLEN>(other, 0)
+            && (net == ETH_HLEN || self.same::<VLAN_HLEN>(other, ETH_HLEN))
+            && match self.is_v6 {
+                true => self.same::<32>(other, net + 8),
+                false => self.same::<8>(other, net + 12),
+            }
     }
 
     /// Sum of the pseudo header for a transport of so many bytes.

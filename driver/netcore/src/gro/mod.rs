@@ -49,6 +49,7 @@ pub enum GroResult {
 }
 
 /// A held packet (`napi_gro_cb` with its `sk_buff`).
+#[derive(Default)]
 struct Held {
     skb: SkBuff,
     headers: Headers,
@@ -66,7 +67,11 @@ struct Held {
 /// Held packets of a context (`napi->gro_hash`), each bucket oldest first.
 #[derive(Default)]
 pub struct Gro {
-    buckets: [VecDeque<Held>; BUCKETS],
+    buckets: [VecDeque<Box<Held>>; BUCKETS],
+    /// Headers of the packet that is looked at.
+    headers: Headers,
+    /// Memory of packets that are no longer held.
+    spare: VecDeque<Box<Held>>,
     /// Also UDP.
     udp: bool,
     /// Headers of the packet that was merged last, of those that come as fragments: they stay in
@@ -99,32 +104,40 @@ impl Gro {
         &mut self,
         mut skb: SkBuff,
         dma: &dyn Dma,
-        jiffies: u64,
+        jiffies: impl Fn() -> u64,
         done: &mut Completed,
     ) -> (GroResult, Option<SkBuff>) {
-        let headers = Headers::read(&skb, dma).filter(|h| h.proto == IPPROTO_TCP || self.udp);
-        let Some(headers) = headers else { return (GroResult::Normal, Some(skb)) };
+        let Self { buckets, headers, spare, udp, left } = self;
+        if !headers.read(&skb, dma) || (headers.proto != IPPROTO_TCP && !*udp) {
+            return (GroResult::Normal, Some(skb));
+        }
         if skb.is_of_frags() {
             skb.pull_from_frag0(headers.len().saturating_sub(skb.linear_len()), dma);
         }
-        let bucket = &mut self.buckets[skb.hash as usize % BUCKETS];
-        let found = bucket.iter().position(|p| p.headers.same_flow(&headers));
-        let good = !headers.flush && checksum_is_good(&skb, &headers, dma);
+        let bucket = &mut buckets[skb.hash as usize % BUCKETS];
+        let found = bucket.iter().position(|p| p.headers.same_flow(headers));
+        let good = !headers.flush && checksum_is_good(&skb, headers, dma);
         let says = match found.and_then(|at| bucket.get(at)) {
-            Some(p) if good => p.meets(&headers, &skb),
-            _ => Meeting::alone(&headers, good),
+            Some(p) if good => p.meets(headers, &skb),
+            _ => Meeting::alone(headers, good),
+        };
+        let mut complete = |held: Option<Box<Held>>| {
+            if let Some(mut held) = held {
+                done.push(held.complete());
+                spare.push_back(held);
+            }
         };
         if let Some(at) = found {
             if says.merges {
                 if skb.is_of_frags() {
-                    self.left.clear();
-                    self.left.extend_from_slice(headers.all());
+                    left.clear();
+                    left.extend_from_slice(headers.all());
                 }
                 if let Some(p) = bucket.get_mut(at) {
-                    p.merge(skb, &headers);
+                    p.merge(skb, headers);
                 }
                 if says.ends {
-                    done.extend(bucket.remove(at).map(Held::complete));
+                    complete(bucket.remove(at));
                 }
                 return (GroResult::Merged, None);
             }
@@ -132,27 +145,30 @@ impl Gro {
             if bug("GRO-UDP-ORDER") && !good {
                 return (GroResult::Normal, Some(skb));
             }
-            done.extend(bucket.remove(at).map(Held::complete));
+            complete(bucket.remove(at));
         }
         if says.ends {
             return (GroResult::Normal, Some(skb));
         }
         if bucket.len() >= HELD_MAX {
-            done.extend(bucket.pop_front().map(Held::complete));
+            complete(bucket.pop_front());
         }
-        bucket.push_back(Held::new(skb, headers, jiffies));
+        let mut held = spare.pop_back().unwrap_or_default();
+        held.hold(skb, headers, jiffies());
+        bucket.push_back(held);
         (GroResult::Held, None)
     }
 
     /// `napi_gro_flush`: completes all, or what was not first held in this jiffy.
     pub(crate) fn flush(&mut self, old_at: Option<u64>, done: &mut Completed) {
         for bucket in &mut self.buckets {
-            while let Some(p) = bucket.pop_front() {
+            while let Some(mut p) = bucket.pop_front() {
                 if old_at == Some(p.age) {
                     bucket.push_front(p);
                     break;
                 }
                 done.push(p.complete());
+                self.spare.push_back(p);
             }
         }
     }
@@ -181,10 +197,12 @@ fn ends_run(headers: &Headers, mss: usize) -> bool {
 }
 
 impl Held {
-    fn new(mut skb: SkBuff, headers: Headers, age: u64) -> Self {
-        let payload = headers.payload;
+    /// The packet is held from here on.
+    fn hold(&mut self, mut skb: SkBuff, headers: &Headers, age: u64) {
         skb.meta.link = Link::Listed;
-        Self { skb, headers, payload, mss: payload, count: 1, fixed_id: false, age }
+        (self.skb, self.headers) = (skb, *headers);
+        (self.payload, self.mss, self.count) = (headers.payload, headers.payload, 1);
+        (self.fixed_id, self.age) = (false, age);
     }
 
     /// Whether a good packet of the same flow joins, and whether the run then is over.
@@ -244,13 +262,14 @@ impl Held {
         self.skb.chain(skb, h.len());
     }
 
-    /// `napi_gro_complete`.
-    fn complete(self) -> SkBuff {
-        let Self { mut skb, headers, payload, mss, count, fixed_id, .. } = self;
+    /// `napi_gro_complete`: the packet goes, and what it leaves can hold another.
+    fn complete(&mut self) -> SkBuff {
+        let mut skb = std::mem::take(&mut self.skb);
         skb.meta.pulled = 0;
         skb.meta.link = if bug("D-13") { Link::Itself } else { Link::Null };
-        if count > 1 {
-            complete::finish(&mut skb, headers, payload, Gso { size: mss, segs: count, fixed_id });
+        if self.count > 1 {
+            let gso = Gso { size: self.mss, segs: self.count, fixed_id: self.fixed_id };
+            complete::finish(&mut skb, &mut self.headers, self.payload, gso);
         }
         skb
     }
