@@ -177,7 +177,7 @@ proptest! {
 fn ready(n: u32) -> (Vec<Packet>, TimedOptions) {
     let mut options = TimedOptions::default().with_rings(1, 8, 1).without_latencies();
     options.pacing = Pacing::Fixed { gap_ps: 1000 };
-    (options.nic.rx_frames, options.nic.rx_usecs) = (n, 0);
+    (options.nic.rx_frames, options.nic.rx_usecs) = (n, 60_000);
     let packet = |n: u32| Packet { time_ns: n.into(), bytes: Arc::from(vec![n as u8; 60]) };
     ((0..n).map(packet).collect(), options)
 }
