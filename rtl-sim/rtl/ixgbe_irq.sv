@@ -125,7 +125,13 @@ module ixgbe_irq #(
     (lowest & 64'haaaa_aaaa_aaaa_aaaa) != 64'd0
   };
   logic due;
+`ifdef FORMAL_TOP
+  // For the proof any count may have run out at any time.
+  (* anyseq *) logic is_zero;
+  assign due = lowest != 64'd0 && is_zero;
+`else
   assign due = lowest != 64'd0 && (zero[candidate] <= now || immediate[candidate]);
+`endif
 
   // Who steps: a vector that is due and an input take turns, and so do the inputs.
   logic fired_last;
@@ -344,11 +350,13 @@ module ixgbe_irq #(
     if (rst) begin
       other <= 32'd0;
       vectors <= 64'd0;
-      mask_other <= 32'd0;
-      mask_vectors <= 64'd0;
       sent_other <= 32'd0;
       sent_vectors <= 64'd0;
       immediate <= 64'd0;
+`ifndef FORMAL_TOP
+      // A proof begins with any settings.
+      mask_other <= 32'd0;
+      mask_vectors <= 64'd0;
       eiac <= 32'd0;
       eiam_other <= 32'd0;
       eiam_vectors <= 64'd0;
@@ -359,6 +367,7 @@ module ixgbe_irq #(
         eitr[i] <= 32'd0;
         zero[i] <= 48'd0;
       end
+`endif
     end
   end
 
@@ -429,4 +438,17 @@ module ixgbe_irq #(
       if (fire_step) assert (pending[candidate]);
     end
   end
+
+`ifdef FORMAL_TOP
+  initial assume (rst);
+  always_comb assume (plant == `PLANTED);
+  // A vector above 15 that fired for its own cause has none left.
+  logic fired;
+  logic [5:0] fired_vector;
+  always_ff @(posedge clk) begin
+    fired <= mine_vector != 64'd0 && !rst;
+    fired_vector <= candidate;
+    if (!rst && fired && fired_vector >= 6'd16) assert (!vectors[fired_vector]);
+  end
+`endif
 endmodule

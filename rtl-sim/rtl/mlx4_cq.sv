@@ -355,4 +355,31 @@ module mlx4_cq #(
       if (timer_due) assert (valid[scan] && !stopped[scan]);
     end
   end
+
+`ifdef FORMAL_TOP
+  // For the proof: one step at a time, sizes as SW2HW_CQ allows them, queues made once.
+  initial assume (rst);
+  always_comb begin
+    assume ($onehot0({step_record, step_timer, step_create, step_modify, step_destroy, step_arm,
+        step_complete}));
+    assume (cmd_log_size <= 5'd17);
+    assume (!step_timer || timer_due);
+    assume (plant == `PLANTED);
+  end
+  always_ff @(posedge clk) begin
+    if (!rst) begin
+      for (int i = 0; i < CQS; i++) begin
+        if (valid[i]) begin
+          // A CQ never holds more than it has entries: nothing unread is written over.
+          assert (log_size[i] <= 5'd17);
+          assert ({8'd0, 24'(producer[i][23:0] - consumer[i])} <= 32'd1 << log_size[i]);
+          assert (arm[i] != 2'd3);
+          // A timer runs for a queue that is armed and works, and so an event has its arm.
+          if (timer[i]) assert (arm[i] == ARM_NEXT && !stopped[i]);
+        end
+        if (timer[i]) assert (valid[i]);
+      end
+    end
+  end
+`endif
 endmodule

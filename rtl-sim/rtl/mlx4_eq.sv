@@ -137,4 +137,34 @@ module mlx4_eq #(
       if (sends) assert (held_next != 24'd0);
     end
   end
+
+`ifdef FORMAL_TOP
+  // For the proof: one step at a time, sizes as SW2HW_EQ allows them.
+  initial assume (rst);
+  always_comb begin
+    assume ($onehot0({step_create, step_destroy, step_doorbell, step_event}));
+    assume (cmd_log_size <= 5'd22);
+    assume (plant == `PLANTED);
+  end
+  // Whether a queue was armed since its last message.
+  logic [EQS-1:0] owed;
+  always_ff @(posedge clk) begin
+    if (sends) owed[n] <= 1'b0;
+    else if (bell && cmd_arm) owed[n] <= 1'b1;
+    if (step_create) owed[n] <= 1'b1;
+    if (!rst) begin
+      // One message an arm.
+      if (sends) assert (owed[n] || (bell && cmd_arm));
+      for (int i = 0; i < EQS; i++) begin
+        if (valid[i]) begin
+          assert (log_size[i] <= 5'd22);
+          assert ({8'd0, 24'(producer[i][23:0] - consumer[i])} <= 32'd1 << log_size[i]);
+          assert (armed[i] == owed[i]);
+          // An armed queue with entries has sent its message: nothing waits without one.
+          assert (!armed[i] || producer[i][23:0] == consumer[i]);
+        end
+      end
+    end
+  end
+`endif
 endmodule

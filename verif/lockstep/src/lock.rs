@@ -30,6 +30,17 @@ pub struct Seen {
     pub fields: Fields,
 }
 
+/// What a waveform shows of a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// Whose.
+    pub who: Who,
+    /// What.
+    pub seen: Seen,
+    /// False when it only shows again what differs.
+    pub is_new: bool,
+}
+
 /// What kind of difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
@@ -73,8 +84,8 @@ pub struct Lock {
     recent: [VecDeque<Seen>; 2],
     difference: Option<Box<Difference>>,
     compared: u64,
-    /// Events of this cycle, for a waveform.
-    watched: Option<Vec<(Who, Seen)>>,
+    /// Events of this cycle, for a waveform, and what differs.
+    watched: Option<Vec<Watched>>,
 }
 
 impl Lock {
@@ -96,8 +107,8 @@ impl Lock {
         self.watched = Some(Vec::new());
     }
 
-    /// Events of this cycle, when they are kept.
-    pub fn watched(&self) -> &[(Who, Seen)] {
+    /// What this cycle showed, when it is kept.
+    pub fn watched(&self) -> &[Watched] {
         self.watched.as_deref().unwrap_or_default()
     }
 
@@ -140,7 +151,7 @@ impl Lock {
         }
         recent.push_back(seen);
         if let Some(watched) = &mut self.watched {
-            watched.push((who, seen));
+            watched.push(Watched { who, seen, is_new: true });
         }
         seen
     }
@@ -151,6 +162,15 @@ impl Lock {
             return;
         }
         let observable = self.channels.get(channel).map(|c| c.about);
+        if let Some(watched) = &mut self.watched {
+            // The values themselves, of whenever they are: state is no event, and the model's may
+            // be older than its last.
+            for (who, fields) in [(Who::Model, model), (Who::Rtl, rtl)] {
+                let seen = |fields| Seen { cycle: self.cycle, channel, fields };
+                let again = |fields| Watched { who, seen: seen(fields), is_new: false };
+                watched.extend(fields.map(again));
+            }
+        }
         let recent = [0, 1].map(|n: usize| self.recent[n].iter().copied().collect());
         let cycle = self.cycle;
         let difference = Difference { cycle, observable, why, model, rtl, recent };

@@ -12,7 +12,7 @@ use crate::tape::Tape;
 use crate::token;
 use crate::wave::Wave;
 use pollproof_sync::switch::with_bug;
-use pollproof_verilated::rtl::Rtl;
+use pollproof_verilated::rtl::{Block, Rtl};
 use std::path::{Path, PathBuf};
 
 /// Cycles of a case.
@@ -123,6 +123,58 @@ fn cover_all<B: Bench>(tapes: impl Iterator<Item = Tape>, file: &Path) -> bool {
         play::<B>(&mut rtl, &mut tape, 0, None);
     }
     rtl.coverage(file)
+}
+
+/// Two ways to run the same cases; each gives the cycles that it ran.
+pub struct Speed {
+    /// Both sides, as [`run`] does.
+    pub together: Box<dyn FnMut() -> u64>,
+    /// The RTL alone, with the pins that it had there.
+    pub alone: Box<dyn FnMut() -> u64>,
+}
+
+/// Cases to be measured.
+pub fn speed(block: &'static BlockInfo, cases: u64, seed: u64) -> Speed {
+    match block.id {
+        id if id == IRQ.id => speed_of::<Irqs>(block, cases, seed),
+        id if id == RX.id => speed_of::<Rx>(block, cases, seed),
+        id if id == TX.id => speed_of::<Tx>(block, cases, seed),
+        _ => speed_of::<Mlx4>(block, cases, seed),
+    }
+}
+
+fn speed_of<B: Bench + 'static>(block: &'static BlockInfo, cases: u64, seed: u64) -> Speed {
+    let tape = move |case| Tape::of_case(seed, block.id, case);
+    let together = move || {
+        let played = (0..cases).map(|case| self::case::<B>(tape(case), 0, None));
+        played.map(|ended| ended.cycles).sum()
+    };
+    let recorded: Vec<_> = (0..cases).map(|case| record::<B>(tape(case))).collect();
+    let alone = move || {
+        let mut cycles = 0;
+        for inputs in &recorded {
+            let mut rtl = Rtl::<B::Block>::new(1);
+            for input in inputs {
+                cycles += u64::from(std::hint::black_box(rtl.cycle(input)).is_ok());
+            }
+        }
+        cycles
+    };
+    Speed { together: Box::new(together), alone: Box::new(alone) }
+}
+
+/// The pins of a case.
+fn record<B: Bench>(mut tape: Tape) -> Vec<<B::Block as Block>::In> {
+    let mut rtl = Rtl::<B::Block>::new(tape.word());
+    let mut bench = B::new(&mut tape, 0);
+    let mut inputs = Vec::new();
+    for _ in 0..CASE_CYCLES {
+        let input = bench.drive(&mut tape);
+        let Ok(output) = rtl.cycle(&input) else { break };
+        bench.observe(&input, &output);
+        inputs.push(input);
+    }
+    inputs
 }
 
 fn write_wave(

@@ -4,7 +4,7 @@
 //! A cycle is 10 ns: the model has no clock of its own, and the RTL's is whatever it is run at.
 
 use crate::equivalence::BlockInfo;
-use crate::lock::{Lock, Who};
+use crate::lock::{Lock, Watched, Who};
 use pollproof_verilated::rtl::Block;
 use std::io::{self, BufWriter};
 use vcd::{IdCode, TimescaleUnit, Value, VarType};
@@ -89,9 +89,9 @@ impl Wave {
         for (signal, (_, _, value)) in self.pins.iter_mut().zip(&pins) {
             signal.change(&mut self.vcd, *value)?;
         }
-        for &(who, seen) in lock.watched() {
+        for &Watched { who, seen, is_new } in lock.watched() {
             let Some(shown) = self.sides[who as usize].get_mut(seen.channel) else { continue };
-            shown.counted += 1;
+            shown.counted += u32::from(is_new);
             shown.count.change(&mut self.vcd, words(&[shown.counted]))?;
             for (signal, value) in shown.fields.iter_mut().zip(seen.fields) {
                 signal.change(&mut self.vcd, words(&[value as u32, (value >> 32) as u32]))?;

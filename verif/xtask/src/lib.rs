@@ -3,6 +3,7 @@
 pub mod coverage;
 pub mod docs;
 pub mod explore_fuzz;
+pub mod formal;
 pub mod lockstep;
 pub mod miri;
 pub mod run;

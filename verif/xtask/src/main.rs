@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use pollproof_xtask::{coverage, docs, explore_fuzz, lockstep, miri, root, run, suite, tidy};
+use pollproof_xtask::{
+    coverage, docs, explore_fuzz, formal, lockstep, miri, root, run, suite, tidy,
+};
 use std::process::ExitCode;
 
 /// Developer tasks.
@@ -21,6 +23,8 @@ enum Task {
     Tidy,
     /// Measures which lines run in tests, and holds the floors in .config/coverage.floors.
     Coverage,
+    /// Proves invariants of the RTL by induction, and finds a planted fault in each block.
+    Formal(formal::Options),
     /// Measures which lines of the RTL run in lock-step.
     RtlCoverage,
     /// Rewrites the expected narratives of the stories.
@@ -53,6 +57,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Test(options) => suite::run(&root, &options),
         Task::Tidy => tidy::run(&root),
         Task::Coverage => coverage::run(&root),
+        Task::Formal(options) => formal::run(&root, &options),
         Task::RtlCoverage => lockstep::coverage(&root),
         Task::Bless => {
             let mut cargo = run::cargo(&root, &["test", "--package", "pollproof-bugs"]);

@@ -31,7 +31,7 @@ const CONFINED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that only tests may use.
-const TESTS_ONLY: &[&str] = &["proptest", "proptest-state-machine"];
+const TESTS_ONLY: &[&str] = &["proptest", "proptest-state-machine", "wellen"];
 
 /// Packages whose place in the house allows them these of ours and no other.
 const ONLY: &[(&str, &[&str], &str)] = &[
