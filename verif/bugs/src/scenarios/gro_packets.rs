@@ -112,7 +112,7 @@ fn list_entry() {
     nic.enable(&napi);
     let mut sender = Sender::default();
     let mut list = SkbList::default();
-    let packets = [(1, Ack), (2, Data(4)), (2, Push(4)), (1, Ack), (1, Data(4)), (3, Ack)];
+    let packets = [(1, Ack), (1, Data(4)), (1, Push(4)), (2, Ack), (2, Data(4)), (3, Ack)];
     for (number, (flow, packet)) in (0..).zip(packets) {
         let bytes = sender.packet(flow, packet);
         emit(Event::WireRx { number, flow: flow.into(), len: bytes.len() as u32 });
