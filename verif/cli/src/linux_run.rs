@@ -73,6 +73,11 @@ pub fn check_nic(nic: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The device of a driver that a kernel can be given.
+pub fn device(nic: &str) -> anyhow::Result<Device> {
+    Device::of(nic).ok_or_else(|| anyhow!("{nic}: unknown driver; known are ixgbe and mlx4"))
+}
+
 /// What to look for at the end of a run.
 enum Wanted {
     Capture { captured_line: usize },
@@ -81,9 +86,7 @@ enum Wanted {
 
 /// Runs a kernel once and prints what became of it.
 pub fn run(args: &LinuxRunArgs, quiet: bool) -> anyhow::Result<u8> {
-    let Some(device) = Device::of(&args.nic) else {
-        bail!("{}: unknown driver; this version knows ixgbe and mlx4", args.nic);
-    };
+    let device = device(&args.nic)?;
     let faults: FaultPlan = args.faults.parse()?;
     let plan: Plan = args.timing.parse()?;
     let simulated = args.time == Time::Simulated;

@@ -2,11 +2,10 @@
 
 use crate::args::{LinuxScenariosArgs, Time};
 use crate::exit;
-use crate::linux_run::choose;
+use crate::linux_run::{choose, device};
 use crate::progress::Progress;
 use anyhow::{bail, Context};
 use pollproof_linux::boot::BootError;
-use pollproof_linux::run::Device;
 use pollproof_linux::scenarios::{select, Case, Outcome, Scenario, Setting};
 use pollproof_wire::{read_capture, Capture};
 use std::collections::BTreeMap;
@@ -24,9 +23,7 @@ struct Job {
 
 /// Runs what was selected, `--repeat` times.
 pub fn scenarios(args: &LinuxScenariosArgs, quiet: bool) -> anyhow::Result<u8> {
-    let Some(device) = Device::of(&args.nic) else {
-        bail!("{}: unknown driver; this version knows ixgbe and mlx4", args.nic);
-    };
+    let device = device(&args.nic)?;
     let selected: Vec<_> = if args.scenarios.is_empty() {
         select(&args.nic, "all")
     } else {

@@ -240,7 +240,7 @@ fn run_with<N: Nic>(nic: N, options: RunOptions) -> Result<RunReport, BootError>
         Ok(server) => server,
         Err(error) => {
             let (_, output) = running.end();
-            let mut report = report::<N>(None, Some(error), output, &mut Watch::new(false));
+            let mut report = report::<N>(device, None, Some(error), output, &mut Watch::new(false));
             report.ending = "killed by us before it began".to_owned();
             return Ok(report);
         }
@@ -263,8 +263,8 @@ fn run_with<N: Nic>(nic: N, options: RunOptions) -> Result<RunReport, BootError>
     drop(running);
     let watch = Rc::try_unwrap(watch).map(RefCell::into_inner);
     let mut watch = watch.unwrap_or_else(|shared| shared.replace(Watch::new(false)));
-    let mut report = report(world, error, output, &mut watch);
-    (report.device, report.finished) = (device, finished);
+    let mut report = report(device, world, error, output, &mut watch);
+    report.finished = finished;
     report.ending = status.map_or("killed by us: it did not end".to_owned(), |s| s.to_string());
     Ok(report)
 }
@@ -275,6 +275,7 @@ fn seen(findings: &[Finding]) -> Vec<Finding> {
 }
 
 fn report<N: Nic>(
+    device: Device,
     world: Option<World<N>>,
     error: Option<ServeError>,
     output: Output,
@@ -283,7 +284,7 @@ fn report<N: Nic>(
     let log_reports = log::reports(&output.kernel_log());
     let mut report = RunReport {
         output,
-        device: Device::Ixgbe(board()),
+        device,
         finished: false,
         ending: String::new(),
         error,

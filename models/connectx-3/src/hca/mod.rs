@@ -89,7 +89,6 @@ pub struct Hca {
     wire_number: u64,
     /// A driver has the function.
     owned: bool,
-    hca_is_up: bool,
     /// Where translation entries begin in context memory.
     mtt_base: u64,
     hung: bool,
@@ -113,7 +112,6 @@ impl Hca {
             wire: VecDeque::new(),
             wire_number: 0,
             owned: false,
-            hca_is_up: false,
             mtt_base: 0,
             hung: false,
             resets: 0,

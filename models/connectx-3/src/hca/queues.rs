@@ -78,7 +78,6 @@ impl Hca {
 
     pub(super) fn init_hca(&mut self, mailbox: &[u8]) -> Answer {
         self.mtt_base = be64(mailbox, HCA_MTT_BASE) & !0x1f;
-        self.hca_is_up = true;
         Answer::default()
     }
 
@@ -86,7 +85,6 @@ impl Hca {
         if !self.qps.is_empty() {
             self.engine.misuse("the HCA is closed with queue pairs in use", 0);
         }
-        self.hca_is_up = false;
         Answer::default()
     }
 

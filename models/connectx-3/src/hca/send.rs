@@ -72,9 +72,11 @@ impl Hca {
 
     /// Every queue goes on as far as it can.
     pub(super) fn send_all(&mut self) {
-        let all: Vec<u32> = self.sends.keys().copied().collect();
-        for qpn in all {
+        // By number, without a list of them: this is behind each answer and register write.
+        let mut from = 0;
+        while let Some(qpn) = self.sends.range(from..).next().map(|(qpn, _)| *qpn) {
             self.send_next(qpn);
+            from = qpn + 1;
         }
         self.left_for_bus();
     }

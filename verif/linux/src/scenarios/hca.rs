@@ -1,5 +1,5 @@
-//! What only a device with firmware does: it gives up, it does not answer; and two bugs of Linux's
-//! mlx4_en that a run finds, which must stay found until a kernel mends them (docs/FOUND.md).
+//! What only a device with firmware does: it gives up, it does not answer; and the bugs of Linux's
+//! mlx4 that a run finds, which must stay found until a kernel mends them (docs/FOUND.md).
 
 use super::echo::{every_echo, Burst, ECHO_PORT};
 use super::life::MS;
@@ -29,8 +29,11 @@ fn echo_around(act: Act, wait: &str) -> (Script, Vec<Phase>) {
 fn resets(script: Script, phases: Vec<Phase>, says: &'static str) -> Case {
     let judge = move |report: &RunReport| {
         let mut problems = every_echo(report);
-        if !report.output.says(says) {
-            problems.push(format!("the kernel's log does not say '{says}'"));
+        // Whoever leaves behind a reset meets Linux's own deadlock, too.
+        for words in [says, RESET_DEADLOCK.1] {
+            if !report.output.says(words) {
+                problems.push(format!("the kernel's log does not say '{words}'"));
+            }
         }
         problems
     };
